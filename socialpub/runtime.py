@@ -137,20 +137,16 @@ class Engine:
 
 
 class TokenKeeper:
-    """New tokens that the disk did not take, and the token locks of other processes."""
+    """New tokens that the disk did not take."""
 
     def __init__(self) -> None:
-        self._pending: dict[str, tuple[ProfileRow, Tokens, datetime, bool]] = {}
-        self._taken_locks: dict[str, tuple[int | None, float, float]] = {}
-        """By profile: the file of the lock, and when it was first and last seen."""
+        self._pending: dict[str, tuple[ProfileRow, Tokens, datetime]] = {}
 
-    def keep_pending(
-        self, profile_id: str, profile: ProfileRow, answer: "Tokens", asked_at: datetime, by_hand: bool
-    ) -> None:
-        """Keep new tokens until they are stored. `profile` is as before, and `by_hand`: the owner requested them."""
-        self._pending[profile_id] = (profile, answer, asked_at, by_hand)
+    def keep_pending(self, profile: ProfileRow, response: "Tokens", asked_at: datetime) -> None:
+        """Keep new tokens until they are stored. `profile` is the row before the refresh."""
+        self._pending[profile.id] = (profile, response, asked_at)
 
-    def find_pending(self, profile_id: str) -> "tuple[ProfileRow, Tokens, datetime, bool] | None":
+    def find_pending(self, profile_id: str) -> "tuple[ProfileRow, Tokens, datetime] | None":
         return self._pending.get(profile_id)
 
     def end_pending(self, profile_id: str) -> None:
@@ -159,44 +155,33 @@ class TokenKeeper:
     def list_pending(self) -> list[str]:
         return list(self._pending)
 
-    def note_taken_lock(self, profile_id: str, file: int | None, now: float, max_gap: float) -> float:
-        """Note that another process has the lock. Return for how long it was seen, without gaps above `max_gap`."""
-        former, first_seen, last_seen = self._taken_locks.get(profile_id, (None, now, now))
-        if former != file or now - last_seen > max_gap:
-            first_seen = now
-        self._taken_locks[profile_id] = (file, first_seen, now)
-        return now - first_seen
 
-    def end_taken_lock(self, profile_id: str) -> None:
-        self._taken_locks.pop(profile_id, None)
+QueryKey = tuple[str, bytes | None, str | None, str]
+"""The profile, its sealed token, the time of its account data, and the query."""
 
 
-AnswerKey = tuple[str, bytes | None, str | None, str]
-"""The profile, its sealed token, the time of its account data, and the question."""
-
-
-class Answers:
-    """The answers of networks to questions of the owner and callers, and the open questions."""
+class OpenQueries:
+    """The kept responses of networks to queries of the owner and callers, and the open queries."""
 
     def __init__(self) -> None:
-        self._kept: dict[AnswerKey, tuple[float, object]] = {}
+        self._kept: dict[QueryKey, tuple[float, object]] = {}
         self._open: dict[str, tuple[tuple[object, ...], asyncio.Task[Any]]] = {}
         """By profile. Only the event loop uses this."""
 
-    def keep(self, key: AnswerKey, until: float, result: object) -> None:
-        """Keep an answer or an error."""
+    def keep(self, key: QueryKey, until: float, result: object) -> None:
+        """Keep a response or an error."""
         self._kept[key] = (until, result)
 
-    def recall(self, key: AnswerKey, now: float) -> Any:
-        """Return the kept answer or error, or None."""
+    def recall(self, key: QueryKey, now: float) -> Any:
+        """Return the kept response or error, or None."""
         for old in [old for old, (until, _) in list(self._kept.items()) if until <= now]:
             self._kept.pop(old, None)
         return self._kept.get(key, (0.0, None))[1]
 
-    async def ask(self, profile_id: str, key: tuple[object, ...], ask: Callable[[], T]) -> T | None:
-        """Ask on a new thread, which equal questions share. Wait for another question about the profile: None."""
+    async def send(self, profile_id: str, key: tuple[object, ...], load: Callable[[], T]) -> T | None:
+        """Load on a new thread, which equal queries share. Wait for another query about the profile: None."""
         if profile_id not in self._open:
-            task = asyncio.create_task(run_in_thread(ask))
+            task = asyncio.create_task(run_in_thread(load))
             task.add_done_callback(lambda ended: self._end(profile_id, ended))
             self._open[profile_id] = key, task
         open_key, task = self._open[profile_id]
@@ -290,7 +275,7 @@ class Runtime:
     """By periodic task of this process: its failures in a row."""
     engine: Engine = field(default_factory=Engine)
     tokens: TokenKeeper = field(default_factory=TokenKeeper)
-    answers: Answers = field(default_factory=Answers)
+    queries: OpenQueries = field(default_factory=OpenQueries)
     avatar_pauses: Pauses = field(default_factory=Pauses)
     media: MediaStore = field(default_factory=MediaStore)
     opened_totals: "Totals | None" = None

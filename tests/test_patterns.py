@@ -8,7 +8,6 @@ import ast
 import gc
 import importlib
 import re
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -56,8 +55,8 @@ EVERYWHERE: list[Worst] = [
 """Sent to every pattern."""
 
 FOREIGN: dict[str, list[Worst]] = {
-    "accounts.connect:_ERROR_CODE": [("", "a_", "!")],
-    "accounts.grants:_DATE_TIME": [("2026-11-21T11:30:00.", "1", "x")],
+    "accounts.consents:_ERROR_CODE": [("", "a_", "!")],
+    "accounts.connect:_DATE_TIME": [("2026-11-21T11:30:00.", "1", "x")],
     "core.units:_DURATION": [("", "1", "x")],
     "core.logging:_PLAIN": [("", "a", " ")],
     "core.secrets.redaction:_API_KEY": [("", "spk_", ""), ("spk_", "a", " ")],
@@ -531,11 +530,3 @@ def test_matching_a_route_takes_linear_time() -> None:
         regex = compile_path(route.path)[0]
         for worst in (*EVERYWHERE, ("/posts/", "/", "x"), ("/media/", "/", "\n"), ("", "/a", "\n")):
             check_growth(regex.match, worst)
-
-
-def test_a_slow_pattern_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "MOST", MOST // 4)  # enough for a pattern of square time
-    monkeypatch.setattr(sys.modules[__name__], "SIZES", SIZES[:-1])
-    media_types = re.compile(r"([a-z0-9.+-]+/[a-z0-9.+-]+)\s*(?:;\s*q=([0-9.]+))?")
-    with pytest.raises(pytest.fail.Exception, match=r"take .*times as long"):
-        check_growth(media_types.findall, ("text/html,", "a", ""))

@@ -1,7 +1,6 @@
 """Vendored files are unchanged, have their license, and are listed."""
 
 import gzip
-import json
 import re
 from typing import Any
 
@@ -91,29 +90,3 @@ def test_what_a_script_says_that_it_contains_is_listed(package: Package) -> None
     assert said <= listed
     if package["package"] == "@scalar/api-reference":
         assert {"vue@3.5.40", "tabbable@6.4.0", "tailwindcss@4.3.3"} <= said, "the comments are found"
-
-
-def test_a_source_map_names_packages_and_those_that_were_bundled_before() -> None:
-    folder = (
-        "../../node_modules/.pnpm/@vueuse+core@13.9.0_vue@3.5.40_typescript@5.9.3_/node_modules/@vueuse/core/index.mjs"
-    )
-    region = "//#region ../../node_modules/.pnpm/highlight.js@11.11.1/node_modules/highlight.js/es/languages/sql.js\n"
-    content = {"sources": [folder, "../../../own/dist/index.js"], "sourcesContent": [None, region]}
-    assert vendored.bundled(json.dumps(content).encode()) == {"@vueuse/core@13.9.0", "highlight.js@11.11.1"}
-
-
-def test_one_text_is_written_once_and_a_package_without_any_stops_the_collection(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    about = b'{"license": "MIT"}'
-    packages = {
-        "b@1.0.0": {"package.json": about, "LICENSE": b"Ours.\r\n", "docs/LICENSE": b"no"},
-        "a@2.0.0": {"package.json": about, "licence.md": b"\nOurs. "},
-        "c-part@1.0.0": {"package.json": about, "README.md": b""},
-        "c@1.0.0": {"package.json": about, "COPYING": b"Theirs."},
-    }
-    monkeypatch.setattr(vendored, "fetched", lambda names: {name: packages[name] for name in names})
-    text = vendored.notices("Title", {"b@1.0.0", "a@2.0.0", "c-part@1.0.0"}, {"c-*": "c@1.0.0"}).decode()
-    assert sections(text) == [(["a@2.0.0", "b@1.0.0"], "Ours."), (["c-part@1.0.0"], "Theirs.")]
-    with pytest.raises(SystemExit, match=r"c-part@1\.0\.0 has no licence text"):
-        vendored.notices("Title", {"c-part@1.0.0"}, {})

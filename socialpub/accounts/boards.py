@@ -1,14 +1,12 @@
 """The boards of a Pinterest account and their sections: listed and created for their owner."""
 
-import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
 
 from socialpub.accounts import profiles
-from socialpub.accounts.hints import Surface
-from socialpub.accounts.questions import Question, ask, explain_failures, remember
+from socialpub.accounts.queries import ProfileQuery, explain_failures, keep, send
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import InvalidRequest, OperatorError
 from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow
@@ -16,11 +14,11 @@ from socialpub.db.tables import audit_log
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import SECRET, Board, BoardSection
-from socialpub.providers.responses import NoAnswer, ProviderError, Rejected
+from socialpub.providers.responses import NoAnswer, Rejected
 from socialpub.runtime import Runtime
 
-# Creating has no idempotency key, so after a lost answer the board may exist. The call is never repeated: the boards of
-# the account are listed before the call, and again after an unclear answer.
+# Creating has no idempotency key, so after a lost response the board may exist. The call is never repeated: the boards
+# of the account are listed before the call, and the next attempt finds the board.
 
 UNKNOWN = "The boards could not be listed."
 MAX_NAME_LENGTH = 180
@@ -28,39 +26,31 @@ MAX_NAME_LENGTH = 180
 MIN_ID_LENGTH = 12
 """A text of this number of digits is the id of a board, not the name of a new board."""
 
-Found = TypeVar("Found", Board, BoardSection)
 
-
-@dataclass(frozen=True, slots=True)
-class BoardWithSections:
-    board: Board
-    sections: tuple[BoardSection, ...] = ()
-
-
-def list_boards(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[BoardWithSections]:
-    """Return every board, in the network's order.
+def list_boards(
+    rt: Runtime, profile_id: str, with_sections: bool = False
+) -> list[tuple[Board, tuple[BoardSection, ...]]]:
+    """Return every board, in the network's order, with its sections if they are requested.
 
     Asks the network (for sections once per board), so do not call on the event loop. Raises NotFound when there is no
     such profile, OperatorError when its network has no boards or does not answer.
     """
     profile, provider = _account(rt, profile_id)
     with explain_failures(rt, profile, UNKNOWN):
-        boards_of_account = _boards(rt, profile, provider)
-        if not with_sections:
-            return [BoardWithSections(board) for board in boards_of_account]
-        return [BoardWithSections(board, _sections(rt, profile, provider, board.id)) for board in boards_of_account]
+        boards = _boards(rt, profile, provider)
+        return [(board, _sections(rt, profile, provider, board.id) if with_sections else ()) for board in boards]
 
 
-def of_profile(rt: Runtime, profile_id: str) -> Question[list[Board]]:
-    """Return the question for the boards. Raises as `list_boards` does."""
+def of_profile(rt: Runtime, profile_id: str) -> ProfileQuery[list[Board]]:
+    """Return the query for the boards. Raises as `list_boards` does."""
     profile, provider = _account(rt, profile_id)
-    return Question(profile, "boards", partial(_boards, rt, profile, provider))
+    return ProfileQuery(profile, "boards", partial(_boards, rt, profile, provider))
 
 
-def sections_of(rt: Runtime, profile_id: str, board_id: str) -> Question[tuple[BoardSection, ...]]:
-    """Return the question for the sections of a board. Raises as `list_boards` does."""
+def sections_of(rt: Runtime, profile_id: str, board_id: str) -> ProfileQuery[tuple[BoardSection, ...]]:
+    """Return the query for the sections of a board. Raises as `list_boards` does."""
     profile, provider = _account(rt, profile_id)
-    return Question(profile, f"sections of {board_id}", partial(_sections, rt, profile, provider, board_id))
+    return ProfileQuery(profile, f"sections of {board_id}", partial(_sections, rt, profile, provider, board_id))
 
 
 def create_board(
@@ -71,38 +61,30 @@ def create_board(
     Calls the network, so do not call on the event loop. Raises InvalidRequest, NotFound, and OperatorError.
     """
     profile, provider = _account(rt, profile_id)
-    name = _checked(name, "board")
-    how = provider.auth.how_to_use_secret_boards(profile.scopes) if secret and profile.scopes else None
-    if how is not None:
-        raise OperatorError("The board was not created.", how)
-
-    def is_it(board: Board) -> bool:
-        # A group board of another account may have the same name.
-        own = board.owner in (None, profile.username)
-        return board.id == name or (own and _is_same_name(board.name, name))
-
-    def known() -> list[Board]:
-        return _readable_boards(rt, profile, provider)
-
-    def call() -> Board:
-        if name.isdigit() and len(name) >= MIN_ID_LENGTH:
-            raise OperatorError(
-                f"The account does not have a board with the id {name}.", "Use the board's name instead."
-            )
-        return ask(rt, profile, partial(provider.create_board, name=name, secret=secret))
-
+    name = _check_name(name, "board")
+    missing_scopes = provider.auth.how_to_use_secret_boards(profile.scopes) if secret and profile.scopes else None
+    if missing_scopes is not None:
+        raise OperatorError("The board was not created.", missing_scopes)
     with explain_failures(rt, profile, "The board was not created.", surface):
-        board, is_new, before = _create_once("board", is_it, known, call)
-    if not is_new and secret and board.privacy != SECRET:
-        hint = "Choose another name, or make the board secret on Pinterest."
-        raise OperatorError(f"The board “{board.name}” already exists and is not secret.", hint)
-    if is_new:
-        # Pinterest's list may show a new board later.
-        remember(rt, of_profile(rt, profile.id), [*(other for other in before if other.id != board.id), board])
-        profiles.note_choice_labels(rt, profile.id, "boardId", {board.id: board.name})
-        privacy = "secret" if secret else None
-        rt.write(_record, AuditAction.PROFILE_BOARD_CREATED, profile, board=board.name, privacy=privacy)
-    return board, is_new
+        boards = _readable_boards(rt, profile, provider)
+        for board in boards:
+            # A group board of another account may have the same name.
+            is_own = board.owner in (None, profile.username)
+            if board.id == name or (is_own and _is_same_name(board.name, name)):
+                if secret and board.privacy != SECRET:
+                    hint = "Choose another name, or make the board secret on Pinterest."
+                    raise OperatorError(f"The board “{board.name}” already exists and is not secret.", hint)
+                return board, False
+        if name.isdigit() and len(name) >= MIN_ID_LENGTH:
+            hint = "Use the board's name instead."
+            raise OperatorError(f"The account does not have a board with the id {name}.", hint)
+        with _explain_lost_response("board"):
+            board = send(rt, profile, partial(provider.create_board, name=name, secret=secret))
+    keep(rt, of_profile(rt, profile.id), [*boards, board])  # Pinterest's list may show a new board later
+    profiles.note_choice_labels(rt, profile.id, "boardId", {board.id: board.name})
+    privacy = "secret" if secret else None
+    rt.write(_record, AuditAction.PROFILE_BOARD_CREATED, profile, board=board.name, privacy=privacy)
+    return board, True
 
 
 def create_section(
@@ -110,54 +92,28 @@ def create_section(
 ) -> tuple[BoardSection, bool]:
     """Return a section of this name in this board and whether it is new. Raises as `create_board` does."""
     profile, provider = _account(rt, profile_id)
-    name = _checked(name, "section")
-
-    def is_it(section: BoardSection) -> bool:
-        return _is_same_name(section.name, name)
-
-    def known() -> list[BoardSection]:
-        return list(_sections(rt, profile, provider, board.id))
-
-    def call() -> BoardSection:
-        return ask(rt, profile, partial(provider.create_section, board_id=board.id, name=name))
-
+    name = _check_name(name, "section")
     with explain_failures(rt, profile, "The section was not created.", surface):
-        section, is_new, before = _create_once("section", is_it, known, call)
-    if is_new:
-        sections = (*(other for other in before if other.id != section.id), section)
-        remember(rt, sections_of(rt, profile.id, board.id), sections)
-        profiles.note_choice_labels(rt, profile.id, "boardSectionId", {section.id: section.name})
-        rt.write(_record, AuditAction.PROFILE_SECTION_CREATED, profile, board=board.name, section=section.name)
-    return section, is_new
+        sections = _sections(rt, profile, provider, board.id)
+        for section in sections:
+            if _is_same_name(section.name, name):
+                return section, False
+        with _explain_lost_response("section"):
+            section = send(rt, profile, partial(provider.create_section, board_id=board.id, name=name))
+    keep(rt, sections_of(rt, profile.id, board.id), (*sections, section))
+    profiles.note_choice_labels(rt, profile.id, "boardSectionId", {section.id: section.name})
+    rt.write(_record, AuditAction.PROFILE_SECTION_CREATED, profile, board=board.name, section=section.name)
+    return section, True
 
 
-def _create_once(
-    what: str, is_it: Callable[[Found], bool], reload: Callable[[], list[Found]], call: Callable[[], Found]
-) -> tuple[Found, bool, list[Found]]:
-    """Return the created or found item, whether the item is new, and the items that existed before.
-
-    Raises as `create_board` does.
-    """
-    before = reload()
-    existing = next(filter(is_it, before), None)
-    if existing is not None:
-        return existing, False, before
+@contextmanager
+def _explain_lost_response(noun: str) -> Iterator[None]:
     try:
-        return call(), True, before
-    except Rejected as error:
-        # The list may lag, or may not be readable.
-        existing = None if error.reauth else next(filter(is_it, reload()), None)
-        if existing is None:
-            raise
-        return existing, False, before
+        yield
     except NoAnswer as error:
-        with contextlib.suppress(ProviderError):
-            existing = next(filter(is_it, reload()), None)
-        if existing is not None:
-            return existing, True, before
         raise OperatorError(
-            f"{error.message} The {what} may have been created.",
-            f"Wait a minute, then try again with the same name. If the {what} exists, no second {what} is created.",
+            f"{error.message} The {noun} may have been created.",
+            f"Wait a minute, then try again with the same name. If the {noun} exists, no second {noun} is created.",
         ) from error
 
 
@@ -166,7 +122,7 @@ def _is_same_name(name: str, other: str) -> bool:
     return " ".join(name.split()).casefold() == other.casefold()
 
 
-def _checked(name: str, field: str) -> str:
+def _check_name(name: str, field: str) -> str:
     name = " ".join(name.split())
     if not name:
         raise InvalidRequest.at(field, message="must not be empty")
@@ -198,12 +154,12 @@ def _account(rt: Runtime, profile_id: str) -> tuple[ProfileRow, Pinterest]:
 
 
 def _boards(rt: Runtime, profile: ProfileRow, provider: Pinterest) -> list[Board]:
-    boards = ask(rt, profile, provider.list_boards)
+    boards = send(rt, profile, provider.list_boards)
     profiles.note_choice_labels(rt, profile.id, "boardId", {board.id: board.name for board in boards})
     return boards
 
 
 def _sections(rt: Runtime, profile: ProfileRow, provider: Pinterest, board_id: str) -> tuple[BoardSection, ...]:
-    sections = ask(rt, profile, lambda http, token: provider.list_sections(http, token, board_id))
+    sections = send(rt, profile, lambda http, token: provider.list_sections(http, token, board_id))
     profiles.note_choice_labels(rt, profile.id, "boardSectionId", {section.id: section.name for section in sections})
     return tuple(sections)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from socialpub.accounts import boards, grants, hints, profiles, questions
-from socialpub.accounts.hints import Surface
-from socialpub.accounts.questions import NotAnswered, Question
+from socialpub.accounts import boards, profiles, queries, remedies
+from socialpub.accounts.queries import NotAnswered, ProfileQuery
+from socialpub.accounts.remedies import Surface
 from socialpub.core.clock import parse
 from socialpub.core.errors import Conflict, InvalidRequest, OperatorError, Unavailable
 from socialpub.db.connection import Database
@@ -31,7 +31,7 @@ from socialpub.runtime import Runtime
 
 TIMEOUT_SECONDS = 8.0
 RETRY_SECONDS = 10
-"""The wait after a timeout. The question continues, and its answer is kept."""
+"""The wait after a timeout. The query continues, and its response is kept."""
 MAX_VALUES = 1000
 BOARD, SECTION = "boardId", "boardSectionId"
 
@@ -85,7 +85,7 @@ class NetworkChoices:
     """The reason why the choices are unknown, and the remedy."""
 
 
-# --- the questions of each network ------------------------------------------------------------------------------------
+# --- the queries of each network --------------------------------------------------------------------------------------
 
 CREATOR_UNKNOWN = "TikTok did not return the posting options of this account."
 
@@ -97,8 +97,8 @@ class PostingBarred:
     message: str
 
 
-def creator(rt: Runtime, profile_id: str) -> Question[CreatorInfo | PostingBarred]:
-    """Return the question for the posting options of this TikTok account, whose answer may wake its waiting posts.
+def creator(rt: Runtime, profile_id: str) -> ProfileQuery[CreatorInfo | PostingBarred]:
+    """Return the query for the posting options of this TikTok account, whose response may wake its waiting posts.
 
     TikTok requires that each form shows the choices, and that a form stops if the account cannot post
     (https://developers.tiktok.com/doc/content-sharing-guidelines, "Required UX Implementation in Your App", 2026-10).
@@ -111,7 +111,7 @@ def creator(rt: Runtime, profile_id: str) -> Question[CreatorInfo | PostingBarre
 
     def ask_tiktok() -> CreatorInfo | PostingBarred:
         try:
-            info = questions.ask(rt, profile, lambda http, token: provider.ask_creator(http, token, profile.scopes))
+            info = queries.send(rt, profile, lambda http, token: provider.ask_creator(http, token, profile.scopes))
         except ProviderError as error:
             why = POSTING_BLOCKS.get(error.code or "")
             if why is None:
@@ -121,7 +121,7 @@ def creator(rt: Runtime, profile_id: str) -> Question[CreatorInfo | PostingBarre
             rt.write(_end_wait, profile_id)
         return info
 
-    return Question(profile, "creator", ask_tiktok)
+    return ProfileQuery(profile, "creator", ask_tiktok)
 
 
 def _end_wait(rt: Runtime, tx: Database, profile_id: str) -> None:
@@ -135,19 +135,19 @@ async def load(rt: Runtime, profile: ProfileRow, board_id: str | None, surface: 
 
     An answer of the last minute is used again. Raises NotAnswered.
     """
-    ask = _QUESTIONS.get(type(rt.providers[profile.provider]))
-    return NetworkChoices() if ask is None else await ask(rt, profile, board_id, surface)
+    load_choices = _LOADERS.get(type(rt.providers[profile.provider]))
+    return NetworkChoices() if load_choices is None else await load_choices(rt, profile, board_id, surface)
 
 
 async def _load_boards(rt: Runtime, profile: ProfileRow, board_id: str | None, surface: Surface) -> NetworkChoices:
-    with questions.explain_failures(rt, profile, boards.UNKNOWN, surface):
-        own_boards = await questions.answer_soon(rt, boards.of_profile(rt, profile.id))
+    with queries.explain_failures(rt, profile, boards.UNKNOWN, surface):
+        own_boards = await queries.load_soon(rt, boards.of_profile(rt, profile.id))
         choices = {BOARD: [OptionChoice(item.id, _board_label(item.name, item.privacy)) for item in own_boards]}
         if any(item.id == board_id for item in own_boards):
-            sections = await questions.answer_soon(rt, boards.sections_of(rt, profile.id, str(board_id)))
+            sections = await queries.load_soon(rt, boards.sections_of(rt, profile.id, str(board_id)))
             choices[SECTION] = [OptionChoice(item.id, item.name) for item in sections]
     if not own_boards:
-        how = hints.create_board(profile.id, surface)
+        how = remedies.create_board(profile.id, surface)
         return NetworkChoices(choices, unknown=f"This account does not have boards yet. To create a board, {how}.")
     return NetworkChoices(choices)
 
@@ -157,8 +157,8 @@ def _board_label(name: str, privacy: str | None) -> str:
 
 
 async def _load_creator(rt: Runtime, profile: ProfileRow, _board_id: str | None, surface: Surface) -> NetworkChoices:
-    with questions.explain_failures(rt, profile, CREATOR_UNKNOWN, surface):
-        info = await questions.answer_soon(rt, creator(rt, profile.id))
+    with queries.explain_failures(rt, profile, CREATOR_UNKNOWN, surface):
+        info = await queries.load_soon(rt, creator(rt, profile.id))
     return NetworkChoices(stop=info.message) if isinstance(info, PostingBarred) else creator_choices(info)
 
 
@@ -172,7 +172,7 @@ def creator_choices(info: CreatorInfo) -> NetworkChoices:
     )
 
 
-_QUESTIONS: Mapping[type[Provider], Callable[[Runtime, ProfileRow, str | None, Surface], Awaitable[NetworkChoices]]] = {
+_LOADERS: Mapping[type[Provider], Callable[[Runtime, ProfileRow, str | None, Surface], Awaitable[NetworkChoices]]] = {
     Pinterest: _load_boards,
     TikTok: _load_creator,
 }
@@ -205,9 +205,9 @@ async def describe(rt: Runtime, profile_id: str, board_id: str | None = None) ->
 def _require_active(rt: Runtime, profile: ProfileRow) -> None:
     match profile.status:
         case ProfileStatus.REAUTH_REQUIRED:
-            raise Conflict(hints.reconnect_message(profile.provider, profile.reason))
+            raise Conflict(remedies.reconnect_message(profile.provider, profile.reason))
         case ProfileStatus.DISCONNECTED:
-            how = hints.connect(profile.provider, Surface.ANYWHERE)
+            how = remedies.connect(profile.provider, Surface.ANYWHERE)
             raise Conflict(f"This profile is disconnected. To connect the account as a new profile, {how}.")
 
 
@@ -215,7 +215,7 @@ async def _load_in_time(rt: Runtime, profile: ProfileRow, board_id: str | None) 
     """Return the choices, or the reason why the network refuses to list them. Raises Conflict and Unavailable."""
     provider = rt.providers[profile.provider]
     label, hold = provider.label, waits.find_hold(rt.db, provider.name, waits.QUESTIONS)
-    if hold is not None and type(provider) in _QUESTIONS:
+    if hold is not None and type(provider) in _LOADERS:
         seconds = ceil((parse(str(hold.until)) - rt.now()).total_seconds())
         raise Unavailable(f"{label} refuses queries of this app: {hold.message}", retry_after_seconds=max(seconds, 1))
     try:
@@ -229,7 +229,7 @@ async def _load_in_time(rt: Runtime, profile: ProfileRow, board_id: str | None) 
         if isinstance(failure.error, Rejected):
             return NetworkChoices(unknown=failure.sentence)
         named = failure.error.retry_after_seconds if isinstance(failure.error, Throttled) else None
-        seconds = ceil(max(questions.REMEMBERED_SECONDS, named or 0.0))
+        seconds = ceil(max(queries.KEPT_SECONDS, named or 0.0))
         raise Unavailable(failure.sentence, retry_after_seconds=seconds) from None
 
 
@@ -266,7 +266,7 @@ def _list_notes(rt: Runtime, profile: ProfileRow, network_choices: NetworkChoice
         *network_choices.locked.values(),
         None if longest is None else f"A video may last at most {longest} seconds.",
         None if limits is None else " ".join(limits.sentences),
-        *rt.providers[profile.provider].account_notes(grants.to_account(profile)),
+        *rt.providers[profile.provider].account_notes(profiles.to_account(profile)),
         *(f"{key} lists the first {MAX_VALUES} of {len(network_choices.choices[key])} values." for key in cut),
     ]
     return [note for note in notes if note]

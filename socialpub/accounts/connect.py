@@ -1,131 +1,56 @@
-"""Connecting an account: through the network's own consent page, or with tokens from elsewhere.
+"""Connecting an account: what every way shares, the sign-in with a network's fields, and tokens from elsewhere.
 
-Nothing is saved before the network has identified the account of the tokens. The end of an attempt is stored
-(`consents.py`), because the owner waits for it in another process. Other networks have fields (`account_sign_in.py`).
+Nothing is saved before the network has identified the account of the tokens. A secret value is used for one call. It is
+neither stored nor logged. Most networks have a consent page instead of fields (`consents.py`).
 """
 
-import contextlib
 import json
 import re
-import secrets
+import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
-from socialpub.accounts import consents, grants, hints, profiles, tokens
-from socialpub.accounts.grants import Credentials
-from socialpub.accounts.hints import Surface
-from socialpub.accounts.profiles import Connected
-from socialpub.core import actor, logging
-from socialpub.core.clock import new_id, stamp
-from socialpub.core.errors import OperatorError, SocialpubError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo
+from pydantic.alias_generators import to_camel
+
+from socialpub.accounts import profiles, redirects, remedies, tokens
+from socialpub.accounts.remedies import Surface
+from socialpub.accounts.tokens import Credentials
+from socialpub.core import logging, validation
+from socialpub.core.clock import new_id
+from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import redaction
-from socialpub.core.settings.networks import NetworkSection
+from socialpub.core.validation import format_mistakes, must_be
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database
-from socialpub.db.models import ConsentRow, ProfileRow
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
-from socialpub.db.tables import access_rows, audit_log, profile_rows
+from socialpub.db.tables import audit_log, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.providers.auth import Account, Identity, SignIn
+from socialpub.providers.auth import MAX_TOKEN_LENGTH, TOKEN, Account, Identity, OtherServer, SignIn, SignInRefused
 from socialpub.providers.base import Provider
-from socialpub.providers.oauth import OAuth
-from socialpub.providers.responses import AuthExpired, ProviderError, shortened
+from socialpub.providers.responses import AuthExpired, ProviderError
 from socialpub.runtime import Runtime
-
-_ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 
 log = logging.get_logger(__name__)
 
 
-class UnknownState(OperatorError):
-    """The response does not belong to a known attempt."""
-
-
 @dataclass(frozen=True, slots=True)
-class StartedConnection:
-    id: str
-    url: str = field(repr=False)
-    """The network's consent page. The URL contains the secret state."""
-    redirect_uri: str
-    """The address that must be registered with the app, character by character."""
-    expires_at: datetime
+class Connected:
+    """The result of connecting an account."""
 
+    profile_id: str
+    missing: tuple[str, ...]
+    """The limits of this grant, as sentences."""
+    revived: bool
+    """Whether an existing profile has new tokens."""
 
-@dataclass(frozen=True, slots=True)
-class StartedFrom:
-    """The entry point at which the owner started to connect."""
-
-    surface: Surface
-    profile_id: str | None
-    """The created profile, or the profile to connect again."""
-
-
-# --- beginning -------------------------------------------------------------------------------------------------------
-
-
-def begin(
-    rt: Runtime,
-    provider_name: str,
-    name: str | None = None,
-    profile_id: str | None = None,
-    surface: Surface = Surface.SHELL,
-) -> StartedConnection:
-    """Start to connect an account. With `profile_id`, only the account of that profile is accepted.
-
-    Do not call on the event loop. Raises OperatorError when the app's credentials are missing or the profile cannot be
-    connected again, NotFound when there is no such profile, InvalidRequest at `name`.
-    """
-    provider = rt.providers[provider_name]
-    if (obstacle := find_missing_app(rt, provider_name)) is not None:
-        raise obstacle
-    if name is not None:
-        name = profiles.check_name(name)
-    if profile_id is not None:
-        load_to_reconnect(rt.db, provider, profile_id, surface)
-    state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
-    redirect_uri = rt.settings.redirect_url(provider_name)
-    consent_id, expires_at = new_id(rt.now()), rt.now() + consents.LIFETIME
-    rt.write(
-        consents.insert,
-        consent_id,
-        state,
-        verifier,
-        door=surface,
-        expires_at=stamp(expires_at),
-        provider=provider_name,
-        redirect_uri=redirect_uri,
-        name=name,
-        expected_profile_id=profile_id,
-    )
-    url = _consent(provider).authorize_url(redirect_uri, state, verifier)
-    return StartedConnection(consent_id, url, redirect_uri, expires_at)
-
-
-def _consent(provider: Provider) -> OAuth:
-    assert isinstance(provider.auth, OAuth), f"{provider.label} has no consent page"
-    return provider.auth
-
-
-def find_missing_app(rt: Runtime, provider_name: str) -> OperatorError | None:
-    """Return the error if the section of this network is not complete."""
-    section: NetworkSection = getattr(rt.settings.providers, provider_name)
-    provider, missing = rt.providers[provider_name], section.missing_keys()
-    if section.is_set_up:
-        return None
-    if not missing:
-        return OperatorError(f"{provider.label} is not enabled.", f"Set enabled = true in [providers.{provider_name}].")
-    keys = " and ".join(missing)
-    rule = consents.check_redirect_address(rt.settings, provider)
-    app = f"a {rule.app_kind} app" if rule and rule.app_kind else "an app"
-    address = f", set its redirect address to {rt.settings.redirect_url(provider_name)}"
-    wrong = f" {rule.sentence} {rule.change}" if rule and rule.change else ""
-    return OperatorError(
-        f"The app credentials for {provider.label} are missing: {keys} in [providers.{provider_name}] "
-        f"{'is' if len(missing) == 1 else 'are'} empty.",
-        f"Register {app} with {provider.label}{'' if wrong else address} and copy its credentials into the "
-        f"configuration.{wrong}",
-    )
+    def sentence(self, profile: ProfileRow, label: str) -> str:
+        """Return the message after the account is connected. `label` is the network's."""
+        done = "has new tokens, and its waiting posts continue" if self.revived else "is connected"
+        return " ".join([f"{profiles.handle(profile)} on {label} {done}.", *self.missing])
 
 
 def load_to_reconnect(db: Database, provider: Provider, profile_id: str, surface: Surface) -> ProfileRow:
@@ -134,145 +59,119 @@ def load_to_reconnect(db: Database, provider: Provider, profile_id: str, surface
     if profile.provider != provider.name:
         raise OperatorError(
             f"The profile “{profile.name}” is not an account of {provider.label}.",
-            hints.sentence(hints.connect(profile.provider, Surface.SHELL, "--profile", profile_id)),
+            remedies.sentence(remedies.connect(profile.provider, Surface.SHELL, "--profile", profile_id)),
         )
     if profile.status == ProfileStatus.DISCONNECTED:
         raise OperatorError(
             f"The profile “{profile.name}” was disconnected. Its connection cannot be restored.",
-            f"To connect the account as a new profile, {hints.connect(provider.name, surface)}.",
+            f"To connect the account as a new profile, {remedies.connect(provider.name, surface)}.",
         )
     return profile
 
 
-# --- the browser comes back ------------------------------------------------------------------------------------------
+# --- whose tokens these are, and what they allow ----------------------------------------------------------------------
 
 
-def find_origin(rt: Runtime, provider_name: str, query: Mapping[str, str]) -> StartedFrom | None:
-    """Return the entry point at which the attempt of this response started. None: the attempt is unknown."""
-    row = consents.find_by_state(rt.db, provider_name, query.get("state", ""))
-    return None if row is None else StartedFrom(Surface(row.door), row.profile_id or row.expected_profile_id)
+def check_grant(provider: Provider, credentials: Credentials, surface: Surface = Surface.SHELL) -> None:
+    """Raise OperatorError if these scopes do not allow publishing."""
+    scopes = credentials.scopes or frozenset()
+    if not provider.auth.can_publish(scopes):
+        raise OperatorError(
+            f"These tokens do not allow publishing to {provider.label}: "
+            + " ".join(provider.auth.missing_scopes(scopes)),
+            f"Give consent to every permission that the app requests: {remedies.connect(provider.name, surface)}.",
+        )
 
 
-def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id: str | None = None) -> Connected:
-    """Create a profile from the decoded query of the network's answer.
+def identify(
+    rt: Runtime, provider: Provider, credentials: Credentials, surface: Surface = Surface.SHELL
+) -> tuple[Identity, Credentials]:
+    """Return the account of these tokens. Renew an expired access token.
 
-    With `consent_id`, only that attempt is finished. Asks the network, so do not call on the event loop. Raises
-    OperatorError (`UnknownState` for an unknown attempt), and Unavailable when the disk could not store the tokens.
-    Then nothing is saved.
+    Asks the network, so do not call on the event loop. Raises OperatorError, and Unavailable if the disk is full.
     """
-    provider = rt.providers[provider_name]
-    awaited = rt.db.get(ConsentRow, consent_id) if consent_id else None
-    row = _find(rt.db, provider, query, Surface(awaited.door) if awaited else Surface.SHELL)
-    if consent_id not in (None, row.id):
-        raise OperatorError(
-            "This address belongs to another attempt to connect.", "Paste the address at which this attempt ended."
-        )
-    rt.write(consents.spend, row.id)
-    surface = Surface(row.door)
+    redaction.add_secrets(credentials.access_token, credentials.refresh_token)
+    http, renewed = rt.http_for(provider.name), False
+    account = Account("", scopes=credentials.scopes or frozenset())
     try:
-        code = _code(provider, query, surface)
-        with tokens.reserve_disk(rt):
-            identity, credentials = _trade(rt, provider, code, row)
         try:
-            finished = rt.write(_connect, provider, row.id, identity, credentials)
-        except OperatorError:
-            take_back(rt, provider, identity, credentials)
-            raise
-    except OperatorError as error:
-        rt.db.write(access_rows.fail_consent, row.id, error.message, error.hint)
-        log.warning("an account could not be connected", provider=provider_name, why=error.message)
-        raise
-    except SocialpubError as error:
-        with contextlib.suppress(SocialpubError):
-            rt.db.write(access_rows.fail_consent, row.id, error.detail, hints.begin_again(provider.name, surface))
-        raise
-    log.info("an account was connected", provider=provider_name, profile=finished.profile_id)
-    return finished
-
-
-def _find(db: Database, provider: Provider, query: Mapping[str, str], surface: Surface) -> ConsentRow:
-    """Return the attempt of this state. `surface`: where the owner reads the error."""
-    state, again = query.get("state", ""), hints.begin_again(provider.name, surface)
-    row = consents.find_by_state(db, provider.name, state)
-    if row is not None:
-        return row
-    if not state:
-        # Any site can make such a link, so our page repeats only an error code.
-        error = query.get("error", "")
-        said = f" It returned: {error}." if _ERROR_CODE.fullmatch(error) else ""
-        raise UnknownState(f"{provider.label} did not return the state of an attempt to connect.{said}", again)
-    raise UnknownState("This attempt to connect is unknown or has expired.", again)
-
-
-def _code(provider: Provider, query: Mapping[str, str], surface: Surface) -> str:
-    """Return the authorization code. Raises OperatorError with the network's error."""
-    error = query.get("error")
-    if error == "access_denied":
-        raise OperatorError(
-            f"You did not give consent at {provider.label}, so no account was connected.",
-            hints.begin_again(provider.name, surface),
-        )
-    if error:
-        words = shortened(query.get("error_description"))
-        said = f"{shortened(error)}: {words}" if words else shortened(error)
-        raise OperatorError(
-            f"{provider.label} refused to connect the account. It returned: {said}",
-            f"Check [providers.{provider.name}] and the app's page at {provider.label}. "
-            f"{hints.begin_again(provider.name, surface)}",
-        )
-    code = query.get("code")
-    if not code:
-        raise OperatorError(
-            f"{provider.label} returned no authorization code. The account is not connected.",
-            hints.begin_again(provider.name, surface),
-        )
-    return code
-
-
-def _trade(rt: Runtime, provider: Provider, code: str, row: ConsentRow) -> tuple[Identity, Credentials]:
-    """Exchange the code for tokens, and return their account. Raises OperatorError."""
-    asked_at, surface = rt.now(), Surface(row.door)
-    try:
-        verifier = rt.secrets.open(row.verifier, "consent", row.id, "verifier")
-        tokens = _consent(provider).exchange(rt.http_for(provider.name), code, row.redirect_uri, verifier)
+            identity = provider.auth.identify(http, account, credentials.access_token)
+        except AuthExpired:
+            if credentials.refresh_token is None:
+                raise
+            if appliance_state.paused_at(rt.db):
+                raise OperatorError(
+                    "The access token has expired, and no token is refreshed while publishing is paused.",
+                    f"Import a new access token, or end the pause first: {remedies.resume()}.",
+                ) from None
+            tokens.require_disk_space(rt)
+            asked_at = rt.now()
+            response = provider.auth.refresh(http, account, credentials.refresh_token)
+            credentials, renewed = tokens.from_response(response, asked_at, previous=credentials), True
+            identity = provider.auth.identify(http, account, credentials.access_token)
     except ProviderError as error:
-        raise OperatorError(
-            f"{provider.label} returned no tokens after your consent: {error.message}",
-            hints.after_failure(provider, error, surface),
-        ) from error
-    credentials = grants.from_answer(tokens, asked_at)
-    check_grant(provider, credentials, surface)
-    return identify(rt, provider, credentials, surface)
+        hint = remedies.after_failure(provider, error, surface)
+        if renewed:
+            hint += " This attempt used up the refresh token. Import a newer refresh token."
+        raise OperatorError(f"The account of these tokens could not be determined: {error.message}", hint) from error
+    return redaction.mask_value(identity), credentials
 
 
-def _connect(
-    rt: Runtime, tx: Database, provider: Provider, consent_id: str, identity: Identity, credentials: Credentials
+def save(
+    rt: Runtime,
+    tx: Database,
+    provider: Provider,
+    identity: Identity,
+    credentials: Credentials,
+    name: str | None,
+    *,
+    expected_id: str | None = None,
+    surface: Surface = Surface.SHELL,
+    by: str | None = None,
 ) -> Connected:
-    """Store the profile and the end of the attempt."""
-    row = tx.get(ConsentRow, consent_id)
-    assert row is not None
-    surface = Surface(row.door)
-    if row.finished_at is not None:  # the owner no longer waits for it
-        raise OperatorError("This attempt was canceled.", hints.begin_again(row.provider, surface))
-    if row.expected_profile_id is not None:
-        must_be_account(tx, provider, row.expected_profile_id, identity, surface)
-    connected = profiles.save(rt, tx, provider, identity, credentials, row.name)
-    tx.update(
-        ConsentRow,
-        consent_id,
-        finished_at=tx.stamp,
-        profile_id=connected.profile_id,
-        revived=int(connected.revived),
-        missing=json.dumps(connected.missing, ensure_ascii=False),
-    )
+    """Store the tokens, and record that in the audit log.
+
+    With `expected_id`, raises OperatorError if that profile has another account.
+    """
+    if expected_id is not None:
+        _require_account(tx, provider, expected_id, identity, surface)
+    connected = store(rt, tx, provider, identity, credentials, name)
     action = AuditAction.PROFILE_RECONNECTED if connected.revived else AuditAction.PROFILE_CONNECTED
-    # The browser that returns from the network does not identify the actor.
-    by = actor.DASHBOARD if surface is Surface.DASHBOARD else actor.COMMAND
-    record(tx, action, provider, connected, by=by)
+    _record(tx, action, provider, connected, by)
     return connected
 
 
-def must_be_account(tx: Database, provider: Provider, profile_id: str, identity: Identity, surface: Surface) -> None:
+def store(
+    rt: Runtime, tx: Database, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
+) -> Connected:
+    """Store the tokens in the account's profile, or in a new profile."""
+    missing = tuple(provider.auth.missing_scopes(credentials.scopes or frozenset()))
+    connected_id = profile_rows.connected(tx, provider.name, identity.account_id)
+    profile_id = connected_id or new_id(tx.now)
+    columns = {
+        **tokens.token_columns(rt.secrets, profile_id, credentials, tx.stamp),
+        **profiles.account_columns(identity, profile_rows.find(tx, profile_id), tx.stamp),
+        "status": ProfileStatus.ACTIVE,
+        "reason": None,
+    }
+    if name is not None:
+        columns["name"] = name
+    if connected_id is not None:
+        profile_rows.update(tx, connected_id, **columns)
+        delivery_rows.wake_reconnected(tx, connected_id)
+        return Connected(connected_id, missing, revived=True)
+    columns = {"name": columns["account_name"], **columns}
+    of_account = {"id": profile_id, "provider": provider.name, "account_id": identity.account_id}
+    tx.insert(ProfileRow, {**of_account, "created_at": tx.stamp, **columns})
+    return Connected(profile_id, missing, revived=False)
+
+
+def _record(tx: Database, action: AuditAction, provider: Provider, connected: Connected, by: str | None = None) -> None:
+    name = profiles.get(tx, connected.profile_id).name
+    audit_log.record(tx, action, connected.profile_id, name, by=by, provider=provider.name)
+
+
+def _require_account(tx: Database, provider: Provider, profile_id: str, identity: Identity, surface: Surface) -> None:
     """Raise OperatorError if the profile to connect again has another account."""
     expected = load_to_reconnect(tx, provider, profile_id, surface)
     if expected.account_id == identity.account_id:
@@ -285,16 +184,11 @@ def must_be_account(tx: Database, provider: Provider, profile_id: str, identity:
         how = f"Log in to {provider.label} as {wanted} (use a private window), then start again."
     raise OperatorError(
         f"{wanted} was to be connected again, but {provider.label} returned {came}.",
-        f"{how} To connect {came} as well, {hints.connect(provider.name, surface)}.",
+        f"{how} To connect {came} as well, {remedies.connect(provider.name, surface)}.",
     )
 
 
-def record(tx: Database, action: AuditAction, provider: Provider, connected: Connected, by: str | None = None) -> None:
-    name = profiles.get(tx, connected.profile_id).name
-    audit_log.record(tx, action, connected.profile_id, name, by=by, provider=provider.name)
-
-
-def take_back(rt: Runtime, provider: Provider, identity: Identity, credentials: Credentials) -> None:
+def revoke_unused(rt: Runtime, provider: Provider, identity: Identity, credentials: Credentials) -> None:
     """Revoke tokens that are not stored.
 
     A connected account keeps its tokens: some networks revoke the whole grant with one token. A paused installation
@@ -302,15 +196,111 @@ def take_back(rt: Runtime, provider: Provider, identity: Identity, credentials: 
     """
     if profile_rows.connected(rt.db, provider.name, identity.account_id) or appliance_state.paused_at(rt.db):
         return
+    scopes = credentials.scopes or frozenset()
+    account = Account(identity.account_id, identity.username, scopes, identity.facts)
     try:
-        account = _account(credentials, identity)
         http = rt.http_for(provider.name)
         provider.auth.revoke(http, account, credentials.access_token, credentials.refresh_token)
     except ProviderError as error:
         log.info("unused tokens could not be revoked and stay valid", provider=provider.name, why=error.message)
 
 
-# --- tokens from elsewhere -------------------------------------------------------------------------------------------
+# --- signing in with the values of the network's fields ---------------------------------------------------------------
+
+MAX_VALUE_LENGTH = 500
+"""The maximum length of a value. A longer text is a pasted file."""
+
+
+class WrongValue(OperatorError):
+    """The value of one field must be corrected. `field` is the name of the field."""
+
+    def __init__(self, field: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.field = field
+
+
+class UnconfirmedServer(OperatorError):
+    """The owner must confirm the server of the account first. `server` is its name."""
+
+    def __init__(self, server: str, message: str) -> None:
+        super().__init__(message, f"If this is the right server, add --server {shlex.quote(server)}.")
+        self.server = server
+
+
+def check_sign_in(rt: Runtime, provider: Provider, profile_id: str | None, surface: Surface) -> ProfileRow | None:
+    """Return the profile to connect again. Raises NotFound, and OperatorError if no value can connect the account."""
+    if (missing := redirects.find_missing_app(rt, provider.name)) is not None:
+        raise missing
+    return None if profile_id is None else load_to_reconnect(rt.db, provider, profile_id, surface)
+
+
+def sign_in(
+    rt: Runtime,
+    provider_name: str,
+    values: Mapping[str, str],
+    name: str | None = None,
+    profile_id: str | None = None,
+    surface: Surface = Surface.SHELL,
+    server: str | None = None,
+) -> Connected:
+    """Connect the account to which these values of the network's fields sign in. No secret value is stored.
+
+    With `profile_id`, only the account of that profile is accepted. `server`: as in `SignIn.sign_in`. Asks the network,
+    so do not call on the event loop. Raises NotFound, InvalidRequest at `name`, and OperatorError (`WrongValue` for a
+    field, `UnconfirmedServer`), and Unavailable if the disk is full. Then nothing is saved.
+    """
+    provider = rt.providers[provider_name]
+    check_sign_in(rt, provider, profile_id, surface)
+    if name is not None:
+        name = profiles.check_name(name)
+    tokens.require_disk_space(rt)
+    try:
+        identity, credentials = _ask_sign_in(rt, provider, values, surface, server)
+        try:
+            connected = rt.write(save, provider, identity, credentials, name, expected_id=profile_id, surface=surface)
+        except OperatorError:
+            revoke_unused(rt, provider, identity, credentials)
+            raise
+    except OperatorError as error:
+        log.info("an account could not be connected", provider=provider_name, why=error.message)
+        raise
+    log.info("an account was connected", provider=provider_name, profile=connected.profile_id)
+    return connected
+
+
+def _ask_sign_in(
+    rt: Runtime, provider: Provider, entered: Mapping[str, str], surface: Surface, server: str | None
+) -> tuple[Identity, Credentials]:
+    """Sign in, and return the account and its tokens. Raises OperatorError."""
+    auth = provider.auth
+    assert isinstance(auth, SignIn), f"{provider.label} has no fields"
+    values = {field.name: entered.get(field.name, "").strip() for field in auth.fields}
+    redaction.add_secrets(*(values[field.name] for field in auth.fields if field.secret))
+    for field in auth.fields:
+        length = len(values[field.name])
+        if length == 0:
+            raise WrongValue(field.name, f"{field.label} is empty.", field.hint or None)
+        if length > MAX_VALUE_LENGTH:
+            message = f"{field.label} has more than {MAX_VALUE_LENGTH} characters."
+            raise WrongValue(field.name, message, field.hint or None)
+    asked_at = rt.now()
+    try:
+        identity, response = auth.sign_in(rt.http_for(provider.name), values, server)
+    except SignInRefused as refused:
+        raise WrongValue(refused.field, refused.message, refused.remedy or None) from refused
+    except OtherServer as other:
+        raise UnconfirmedServer(other.server, other.message) from other
+    except ProviderError as error:
+        message = f"{provider.label} did not sign in the account: {error.message}"
+        raise OperatorError(message, remedies.after_failure(provider, error, surface)) from error
+    credentials = tokens.from_response(response, asked_at)
+    check_grant(provider, credentials, surface)
+    return redaction.mask_value(identity), credentials
+
+
+# --- tokens from elsewhere, as one JSON object (contract section 7) ---------------------------------------------------
+#
+# Every mistake is reported at once, a misspelled key with the nearest known name. Messages never contain a token.
 
 
 def import_account(rt: Runtime, provider_name: str, credentials: Credentials, name: str | None = None) -> Connected:
@@ -324,85 +314,98 @@ def import_account(rt: Runtime, provider_name: str, credentials: Credentials, na
         labels = " and ".join(f"“{field.label}”" for field in provider.auth.fields)
         raise OperatorError(
             f"{provider.label} accounts cannot be imported with existing tokens. They sign in with {labels}.",
-            hints.sentence(hints.connect(provider_name)),
+            remedies.sentence(remedies.connect(provider_name)),
         )
     if name is not None:
         name = profiles.check_name(name)
     check_grant(provider, credentials)
-    with tokens.reserve_disk(rt):  # an access token that has ended is renewed here
-        identity, credentials = identify(rt, provider, credentials)
-    return rt.write(_import, provider, identity, credentials, name)
+    identity, credentials = identify(rt, provider, credentials)
+    return rt.write(_save_import, provider, identity, credentials, name)
 
 
-def _import(
+def _save_import(
     rt: Runtime, tx: Database, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
 ) -> Connected:
-    connected = profiles.save(rt, tx, provider, identity, credentials, name)
-    record(tx, AuditAction.PROFILE_IMPORTED, provider, connected)
+    connected = store(rt, tx, provider, identity, credentials, name)
+    _record(tx, AuditAction.PROFILE_IMPORTED, provider, connected)
     return connected
 
 
-# --- whose tokens these are, and what they allow ----------------------------------------------------------------------
+FORM = (
+    '{"accessToken": "…", "refreshToken": "…", "expiresAt": "2026-11-21T12:00:00Z", "refreshExpiresAt": "…", '
+    '"scope": "…"}; all but accessToken may be left out.'
+)
+
+_DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_LEFT_OUT: Any = None
 
 
-def check_grant(provider: Provider, credentials: Credentials, surface: Surface = Surface.SHELL) -> None:
-    """Raise OperatorError if these scopes do not allow publishing."""
-    scopes = credentials.scopes or frozenset()
-    if not provider.auth.can_publish(scopes):
-        raise OperatorError(
-            f"These tokens do not allow publishing to {provider.label}: "
-            + " ".join(provider.auth.missing_scopes(scopes)),
-            f"Give consent to every permission that the app requests: {hints.connect(provider.name, surface)}.",
-        )
-
-
-def identify(
-    rt: Runtime, provider: Provider, credentials: Credentials, surface: Surface = Surface.SHELL
-) -> tuple[Identity, Credentials]:
-    """Return the account of these tokens. Renew an expired access token first.
-
-    Asks the network, so do not call on the event loop. Raises OperatorError.
-    """
-    renewed = False
-    redaction.add_secrets(credentials.access_token, credentials.refresh_token)
+def read_credentials(text: str) -> Credentials:
+    """Read the credentials in `text`. Raises OperatorError, which lists every mistake and the expected form."""
     try:
-        ended = credentials.expires_at is not None and credentials.expires_at <= rt.now()
-        if ended and credentials.refresh_token:
-            credentials, renewed = _renew(rt, provider, credentials), True
-        try:
-            return _ask_identity(rt, provider, credentials), credentials
-        except AuthExpired:
-            if renewed or not credentials.refresh_token:
-                raise
-            credentials, renewed = _renew(rt, provider, credentials), True
-            return _ask_identity(rt, provider, credentials), credentials
-    except ProviderError as error:
-        hint = hints.after_failure(provider, error, surface)
-        if renewed:
-            hint += " This attempt used up the refresh token. Import a newer refresh token."
-        raise OperatorError(f"The account of these tokens could not be determined: {error.message}", hint) from error
+        document = json.loads(text)
+    except ValueError as error:
+        # The message of `json` contains the line and the column, and does not quote the text.
+        raise OperatorError(f"The credentials are not JSON: {error}.", f"Use this form: {FORM}") from None
+    if not isinstance(document, dict):
+        raise OperatorError("The credentials are not a JSON object.", f"Use this form: {FORM}")
+    credentials, mistakes = validation.parse(_CredentialsFile, document)
+    if mistakes or credentials is None:
+        sentences = [error_of_field.sentence for error_of_field in mistakes.errors]
+        raise OperatorError(format_mistakes("The credentials have", sentences), f"Use this form: {FORM}")
+    scopes = frozenset((credentials.scope or "").replace(",", " ").split())
+    return Credentials(
+        credentials.access_token,
+        credentials.refresh_token,
+        credentials.expires_at,
+        credentials.refresh_expires_at,
+        scopes or None,
+    )
 
 
-def _ask_identity(rt: Runtime, provider: Provider, credentials: Credentials) -> Identity:
-    http = rt.http_for(provider.name)
-    return redaction.mask_value(provider.auth.identify(http, _account(credentials), credentials.access_token))
-
-
-def _account(credentials: Credentials, identity: Identity | None = None) -> Account:
-    """Return the account of tokens that no profile has. Without an identity, only the scopes are known."""
-    scopes = credentials.scopes or frozenset()
-    if identity is None:
-        return Account("", scopes=scopes)
-    return Account(identity.account_id, identity.username, scopes, identity.facts)
-
-
-def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credentials:
-    if appliance_state.paused_at(rt.db):
-        raise OperatorError(
-            "The access token has expired, and no token is refreshed while publishing is paused.",
-            f"Import a new access token, or end the pause first: {hints.resume()}.",
+def _check_token(value: str, info: ValidationInfo) -> str:
+    value = value.strip()
+    if not value:
+        may_be_left_out = info.field_name != "access_token"
+        raise ValueError("must not be empty" + ("; leave it out when there is none" if may_be_left_out else ""))
+    if len(value) > MAX_TOKEN_LENGTH:
+        raise ValueError(f"has {len(value)} characters, which is too long for a token (at most {MAX_TOKEN_LENGTH})")
+    if not TOKEN.fullmatch(value):
+        raise ValueError(
+            "contains spaces, line breaks or characters that a token cannot contain; paste the token again"
         )
-    assert credentials.refresh_token is not None
-    asked_at = rt.now()
-    answer = provider.auth.refresh(rt.http_for(provider.name), _account(credentials), credentials.refresh_token)
-    return grants.from_answer(answer, asked_at, previous=credentials)
+    return value
+
+
+def _read_date_time(value: Any) -> datetime:
+    if not isinstance(value, str):
+        raise ValueError(must_be("a string such as 2026-11-21T12:00:00Z", value))
+    try:
+        if not _DATE_TIME.fullmatch(value):
+            raise ValueError
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("must be a date-time with an offset, such as 2026-11-21T12:00:00Z") from None
+
+
+def _check_refresh_token_is_given(value: datetime, info: ValidationInfo) -> datetime:
+    # A wrong refresh token is not among the data and has its own message.
+    if info.data.get("refresh_token", "") is None:
+        raise ValueError("is given without a refreshToken")
+    return value
+
+
+_Token = Annotated[str, AfterValidator(_check_token)]
+_DateTime = Annotated[datetime, BeforeValidator(_read_date_time)]
+
+
+class _CredentialsFile(BaseModel):
+    """The JSON object. Keys may be left out, but none may be null."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
+
+    access_token: _Token
+    refresh_token: _Token = _LEFT_OUT
+    expires_at: _DateTime = _LEFT_OUT
+    refresh_expires_at: Annotated[_DateTime, AfterValidator(_check_refresh_token_is_given)] = _LEFT_OUT
+    scope: str = _LEFT_OUT

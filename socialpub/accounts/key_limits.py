@@ -1,6 +1,5 @@
 """The limits of API keys for agents: posts a day, and the owner's approval (contract 10.3)."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
@@ -16,22 +15,12 @@ from socialpub.runtime import Runtime
 WINDOW = timedelta(hours=24)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyLimits:
-    """The limits of a key. `posts_per_day` and `left_today` are None without a daily limit."""
-
-    posts_per_day: int | None
-    left_today: int | None
-    """The posts that the key can still create now. Each profile counts as one post."""
-    approval: bool
-    """Whether the owner must approve each post."""
-
-
-def load(rt: Runtime, db: Database, caller: Caller) -> KeyLimits:
+def count_left(rt: Runtime, caller: Caller) -> int | None:
+    """Return the posts that the key can still create today. Each profile counts as one post. None: no daily limit."""
     if caller.posts_per_day is None:
-        return KeyLimits(None, None, caller.approval)
-    used = access_rows.count_key_uses(db, caller.key_id, stamp(rt.now() - WINDOW))
-    return KeyLimits(caller.posts_per_day, max(caller.posts_per_day - used, 0), caller.approval)
+        return None
+    used = access_rows.count_key_uses(rt.db, caller.key_id, stamp(rt.now() - WINDOW))
+    return max(caller.posts_per_day - used, 0)
 
 
 def list_names(posts_per_day: int | None, *, approval: bool) -> list[str]:

@@ -7,13 +7,9 @@ An account has at most one connected profile. Nothing is saved before the networ
 import contextlib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from socialpub.accounts import grants
-from socialpub.accounts.grants import Credentials
 from socialpub.core import units
-from socialpub.core.clock import new_id
 from socialpub.core.errors import FieldError, InvalidRequest, NotFound, OperatorError, Unavailable
 from socialpub.core.validation import MAX_LABEL_LENGTH, is_label, to_label
 from socialpub.db.connection import Database
@@ -22,24 +18,10 @@ from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers import options as option_tables
-from socialpub.providers.auth import Identity
-from socialpub.providers.base import Provider
+from socialpub.providers.auth import Account, Identity
 from socialpub.providers.options import Options
 from socialpub.providers.registry import EXTENSIONS
 from socialpub.runtime import Runtime
-
-UNKNOWN = "There is no profile with this id."
-
-
-@dataclass(frozen=True, slots=True)
-class Connected:
-    """The result of connecting an account."""
-
-    profile_id: str
-    missing: tuple[str, ...]
-    """The limits of this grant, as sentences."""
-    revived: bool
-    """Whether an existing profile has new tokens."""
 
 
 def find_not_enabled(rt: Runtime) -> list[OperatorError]:
@@ -60,23 +42,18 @@ def handle(profile: ProfileRow) -> str:
     return f"@{profile.username}" if profile.username else f"“{profile.name}”"
 
 
-def connected_sentence(profile: ProfileRow, label: str, finished: Connected) -> str:
-    """Return the message after the account is connected. `label` is the network's."""
-    done = "has new tokens, and its waiting posts continue" if finished.revived else "is connected"
-    return " ".join([f"{handle(profile)} on {label} {done}.", *finished.missing])
-
-
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
 def get(db: Database, profile_id: str) -> ProfileRow:
     profile = profile_rows.find(db, profile_id)
     if profile is None:
-        raise NotFound(UNKNOWN)
+        raise NotFound("There is no profile with this id.")
     return profile
 
 
-# --- connecting ------------------------------------------------------------------------------------------------------
+def to_account(profile: ProfileRow) -> Account:
+    return Account(profile.account_id, profile.username, profile.scopes, profile.facts, profile.id)
 
 
 def check_name(name: str) -> str:
@@ -89,42 +66,18 @@ def check_name(name: str) -> str:
     return name
 
 
-def save(
-    rt: Runtime, tx: Database, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
-) -> Connected:
-    """Store this grant in the account's profile, or in a new profile."""
-    missing = tuple(provider.auth.missing_scopes(credentials.scopes or frozenset()))
-    connected_id = profile_rows.connected(tx, provider.name, identity.account_id)
-    profile_id = connected_id or new_id(tx.now)
-    columns = {
-        **grants.token_columns(rt.secrets, profile_id, credentials, tx.stamp),
-        **account_columns(identity, profile_rows.find(tx, profile_id), tx.stamp),
-        "status": ProfileStatus.ACTIVE,
-        "reason": None,
-        "warned_at": None,
-    }
-    if name is not None:
-        columns["name"] = name
-    if connected_id is not None:
-        profile_rows.update(tx, connected_id, **columns)
-        delivery_rows.wake_reconnected(tx, connected_id)
-        return Connected(connected_id, missing, revived=True)
-    columns = {"name": columns["account_name"], **columns}
-    of_account = {"id": profile_id, "provider": provider.name, "account_id": identity.account_id}
-    tx.insert(ProfileRow, {**of_account, "created_at": tx.stamp, **columns})
-    return Connected(profile_id, missing, revived=False)
-
-
 def account_columns(identity: Identity, profile: ProfileRow | None, now: str) -> dict[str, Any]:
     """Return the columns for the account data of a network. Missing data do not change stored values.
 
     The label follows the account's name unless the owner has changed the label.
     """
-    said = {"username": identity.username, "picture_url": identity.picture_url}
     former = profile.account_name if profile else None
     name = identity.name or former or identity.username or to_label(identity.account_id)
-    columns: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
-    columns |= {"account_name": name, "account_read_at": now}
+    columns: dict[str, Any] = {"account_name": name, "account_read_at": now}
+    if identity.username is not None:
+        columns["username"] = identity.username
+    if identity.picture_url is not None:
+        columns["picture_url"] = identity.picture_url
     columns["facts"] = {**(profile.facts if profile else {}), **identity.facts}
     if profile is not None and profile.name == profile.account_name:
         columns["name"] = name
@@ -200,8 +153,8 @@ def set_options(rt: Runtime, tx: Database, profile_id: str, changes: Mapping[str
     stored: Options = dict(profile.options)
     problems: list[FieldError] = []
     for key, text in changes.items():
-        value, wrong = _read_option(provider, key, text)
-        problems += wrong
+        value = option_tables.read_value(provider.option_table, key, text) if text else None  # None removes the option
+        problems += provider.read_options({key: value})[1]
         stored = provider.merge_options(stored, {key: value})
     if problems:
         raise _refused(problems)
@@ -242,9 +195,3 @@ def _store_options(
 
 def _refused(problems: Sequence[FieldError]) -> InvalidRequest:
     return InvalidRequest(" ".join(problem.message for problem in problems), problems)
-
-
-def _read_option(provider: Provider, key: str, text: str) -> tuple[Any, list[FieldError]]:
-    """Return the value of `text` (None removes the option) and its problems."""
-    value = option_tables.read_value(provider.option_table, key, text) if text else None
-    return value, provider.read_options({key: value})[1]

@@ -1,4 +1,4 @@
-"""Upkeep of accounts: tokens and account data that stay current, warnings to the owner, and revocation.
+"""Upkeep of accounts: tokens and account data that stay current, what the owner has to do, and revocation.
 
 Idle tokens are renewed one profile at a time. While publishing is paused, nothing is renewed, fetched or revoked: a
 restored installation must not spend or revoke the tokens of the original installation. An unexpected failure of one
@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 
-from socialpub.accounts import grants, hints, profiles, questions, tokens
-from socialpub.accounts.hints import Surface
+from socialpub.accounts import profiles, queries, remedies, tokens
+from socialpub.accounts.remedies import Surface
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.db import appliance_state
@@ -40,7 +40,6 @@ DAY = timedelta(days=1)
 RETRY_SECONDS = 3600.0
 REFRESH_ENDPOINT = "refresh"
 """The name of the wait in `stored_wait` after a failed renewal."""
-WARNING = "warning"
 
 log = logging.get_logger(__name__)
 
@@ -125,25 +124,12 @@ def _begin_wait(rt: Runtime, tx: Database, profile_id: str, endpoint: str, secon
 # --- what the owner has to do -----------------------------------------------------------------------------------------
 
 
-def log_warnings(rt: Runtime) -> int:
-    """Log each account that needs its owner soon, once a day. Return the number of these accounts."""
-    warned = 0
-    for row in profile_rows.not_warned_since(rt.db, clock.stamp(rt.now() - DAY)):
-        with _only_this_account(rt, row.id, WARNING):
-            message = describe_warning(row, rt.now())
-            if message is not None:
-                log.warning(message, profile=row.id, name=row.name, provider=row.provider)
-                rt.db.write(lambda tx, row=row: profile_rows.update(tx, row.id, warned_at=tx.stamp))
-                warned += 1
-    return warned
-
-
 def describe_warning(row: ProfileRow, now: datetime, surface: Surface = Surface.SHELL) -> str | None:
     """Return the action that this profile requires within a week, and the reason. None: no action is required."""
-    how = hints.reconnect(row.provider, surface)
+    how = remedies.reconnect(row.provider, surface)
     remedy = f"To connect the account again, {how}."
     if row.status == ProfileStatus.REAUTH_REQUIRED:
-        return f"{row.reason} {hints.sentence(how)}" if row.reason else remedy
+        return f"{row.reason} {remedies.sentence(how)}" if row.reason else remedy
     if row.status != ProfileStatus.ACTIVE or row.expires_at is None or not _within(row.expires_at, SOON, now):
         return None
     what = "The refresh token" if row.renewable else "The profile does not have a refresh token. The access token"
@@ -172,14 +158,15 @@ def revoke_disconnected(rt: Runtime) -> int:
     paused = appliance_state.paused_at(rt.db) is not None
     erased = 0
     for profile_id, since in _due_revocations(rt):
-        held = tokens.token_lock(rt, profile_id)
-        if not held.try_acquire() and since < ERASED_AFTER:
+        lock = tokens.token_lock(rt, profile_id)
+        is_locked = lock.try_acquire()
+        if not is_locked and since < ERASED_AFTER:
             continue  # a refresh is in flight, and its new pair is the one to revoke
         try:
             with _only_this_account(rt, profile_id, REVOKE_ENDPOINT):
-                erased += _end(rt, profile_id, since, ask=not paused and held.is_held)
+                erased += _end(rt, profile_id, since, ask=is_locked and not paused)
         finally:
-            held.release()
+            lock.release()
     return erased
 
 
@@ -220,9 +207,9 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
     auth = rt.providers[profile.provider].auth
     if auth.revokes_every_grant and profile_rows.connected(rt.db, profile.provider, profile.account_id):
         return  # the account was connected again meanwhile, and that connection must stay
-    access = grants.open_access_token(rt.secrets, profile) if profile.access_token else ""
-    refresh = grants.open_refresh_token(rt.secrets, profile)
-    auth.revoke(rt.http_for(profile.provider), grants.to_account(profile), access, refresh)
+    access = tokens.open_access_token(rt.secrets, profile) if profile.access_token else ""
+    refresh = tokens.open_refresh_token(rt.secrets, profile)
+    auth.revoke(rt.http_for(profile.provider), profiles.to_account(profile), access, refresh)
 
 
 def _retry_seconds(since: timedelta, error: ProviderError) -> float:
@@ -251,11 +238,11 @@ ACCOUNT_ENDPOINT = "account"
 def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
     """Fetch the account data now, and return the changes as sentences.
 
-    Asks the network, so do not call on the event loop. Raises NotFound, and as `questions.ask` does.
+    Asks the network, so do not call on the event loop. Raises NotFound, and as `queries.send` does.
     """
     profile = profiles.get(rt.db, profile_id)
     auth = rt.providers[profile.provider].auth
-    identity = questions.ask(rt, profile, lambda http, token: auth.identify(http, grants.to_account(profile), token))
+    identity = queries.send(rt, profile, lambda http, token: auth.identify(http, profiles.to_account(profile), token))
     return rt.write(_store_account_data, profile_id, identity)
 
 

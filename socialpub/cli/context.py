@@ -71,7 +71,7 @@ class CommandContext:
     def start(self, role: str) -> Iterator["Runtime"]:
         """Build the runtime for `web` or `worker`, with the wake-up and the configured log."""
         from socialpub import runtime
-        from socialpub.accounts.hints import Surface
+        from socialpub.accounts.remedies import Surface
         from socialpub.cli.output import ProgressLines
         from socialpub.core import logging, progress
         from socialpub.core.sd_notify import find_service_manager

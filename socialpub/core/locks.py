@@ -76,37 +76,13 @@ class FileLock:
             self.release()
             # The file was removed or replaced between the two calls. Other processes lock the new file.
 
-    @property
-    def file(self) -> int | None:
-        """The identity of the locked file, which changes when the lock is broken."""
-        try:
-            return self.path.stat().st_ino
-        except FileNotFoundError:
-            return None
-
-    def break_open(self, file: int) -> bool:
-        """Take the lock of this `file` from a suspended holder. Return False if another process was faster.
-
-        A holder checks `is_held` before it continues.
-        """
-        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            # Without this lock, the slower of two processes would remove the lock of the faster process.
-            if not _flock(folder, TRY):
-                return False
-            if self.file == file:
-                self.path.unlink(missing_ok=True)
-        finally:
-            os.close(folder)
-        return self.try_acquire()
-
     def move_to(self, path: Path) -> None:
         """Rename the locked file."""
         self.path = self.path.rename(path)
 
     @property
     def is_held(self) -> bool:
-        """Whether this object holds the lock and no process has broken it."""
+        """Whether this object holds the lock of the file that other processes see."""
         if self._fd is None:
             return False
         try:

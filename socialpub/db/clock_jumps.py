@@ -36,7 +36,7 @@ WAITS = (
     (StoredWaitRow.since, StoredWaitRow.until),
     (IdempotencyRow.created_at,),
     (KeyUseRow.accepted_at,),
-    (ProfileRow.disconnected_at, ProfileRow.renewed_at, ProfileRow.warned_at),
+    (ProfileRow.disconnected_at, ProfileRow.renewed_at),
     (ConsentRow.expires_at, ConsentRow.taken_at),
     (AlertRow.since, AlertRow.sent_at, AlertRow.ended_at),
     (NotificationServiceRow.failing_since, NotificationServiceRow.next_at),

@@ -373,7 +373,6 @@ class ProfileRow(TableRow):
     reason = TextField(null=True)
     disconnected_at = TextField(null=True)
     renewed_at = TextField(null=True)
-    warned_at = TextField(null=True)
     account_name = TextField(null=True)
     """The network's name of the account. The profile's name follows it until the owner changes the profile's name."""
     account_read_at = TextField(null=True)

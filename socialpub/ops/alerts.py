@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.accounts import api_keys, hints, upkeep
-from socialpub.accounts.hints import Surface
+from socialpub.accounts import api_keys, remedies, upkeep
+from socialpub.accounts.remedies import Surface
 from socialpub.core import commands, units
 from socialpub.core.clock import after, parse, stamp
 from socialpub.core.errors import cut
@@ -137,9 +137,9 @@ def paused_sentences(db: Database, surface: Surface) -> tuple[str, str] | None:
     if restored_from is not None:
         return (
             f"This installation was restored from a backup of {restored_from} and is still paused.",
-            f"Stop the original installation permanently. Then {hints.resume(surface)}.",
+            f"Stop the original installation permanently. Then {remedies.resume(surface)}.",
         )
-    return f"Publishing has been paused since {paused_at}.", f"To continue, {hints.resume(surface)}."
+    return f"Publishing has been paused since {paused_at}.", f"To continue, {remedies.resume(surface)}."
 
 
 def resume_sentences(resumed: Resumed) -> Iterator[str]:
@@ -241,7 +241,7 @@ def _holds(rt: Runtime, facts: AlertFacts, surface: Surface) -> Iterator[Alert]:
             f"network:{hold.subject}/{hold.calls}:",
             f"{label} has refused this app since {hold.since} ({what}): {hold.message}",
             f"Resolve this with {label}. socialpub tries again at {hold.until}. "
-            f"To try at once, {hints.try_held(surface)}.",
+            f"To try at once, {remedies.try_held(surface)}.",
             "/system",
             notifies=hold.calls != waits.QUESTIONS,
         )
@@ -256,7 +256,7 @@ def _account(rt: Runtime, profile: ProfileRow, surface: Surface) -> Alert:
         ends = profile.expires_at or ""
         can = "could" if parse(ends) <= rt.now() else "can"
         state, sentence = "lapses", f"{name} {can} publish only until {ends}."
-    remedy = hints.sentence(hints.reconnect(profile.provider, surface))
+    remedy = remedies.sentence(remedies.reconnect(profile.provider, surface))
     return Alert(AlertKind.ACCOUNT, f"account:{profile.id}:{state}", sentence, remedy, f"/profiles/{profile.id}")
 
 
@@ -264,11 +264,12 @@ def _approval(post: Any, surface: Surface) -> Alert:
     # A post that needs approval again is another alert.
     since = "".join(filter(str.isdigit, post.required_at))
     text = _beginning(post.text) or "a post without text"
+    how = remedies.sentence(remedies.approve(post.post_id, surface))
     return Alert(
         AlertKind.APPROVAL,
         f"approval:{post.post_id}/{since}",
         f"A post of the key “{post.key_name}” waits for your approval: {text}",
-        f"{hints.sentence(hints.approve(post.post_id, surface))} Without your approval, it fails at {post.until}.",
+        f"{how} Without your approval, it fails at {post.until}.",
         f"/posts/{post.post_id}",
         must_be_fixed=False,
         is_event=True,

@@ -114,7 +114,6 @@ class Tasks:
         self.backups = ScheduledBackups()
         self.webhooks = WebhookThreads()
         hourly: list[tuple[str, Callable[[Runtime], object]]] = [
-            ("warnings", upkeep.log_warnings),
             ("unused media", retention.remove_unused_media),
             ("renditions", renditions.clean),
             ("thumbnails", thumbnails.clean),

@@ -68,12 +68,6 @@ def run_seconds(pid: int) -> float:
     return sum(int(_read(one).partition(" ")[0] or 0) for one in threads) / 1e9
 
 
-def written_bytes(pid: int) -> int:
-    """Return the bytes that this process has passed to write calls on files."""
-    found = re.search(r"^wchar: (\d+)", _read(PROC / str(pid) / "io"), re.MULTILINE)
-    return int(found[1]) if found else 0
-
-
 def peak_added_mb(pid: int, act: Callable[[], object]) -> float:
     """Return the rise of the resident memory of the tree's processes during `act`, at its highest."""
     before = {}

@@ -19,7 +19,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from socialpub.accounts import connect, grants
+from socialpub.accounts import connect
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import parse, stamp
 from socialpub.core.logging import LOGGER
@@ -164,7 +164,7 @@ def _connect(rt: Runtime, world: World) -> dict[str, Any]:
         for number in range(count):
             grant = network.grant(f"bench{number}", expires_in=FOREVER)
             grant = {key: value for key, value in grant.items() if not key.startswith("refresh")}
-            profile = connect.import_account(rt, name, grants.read_credentials(json.dumps(grant))).profile_id
+            profile = connect.import_account(rt, name, connect.read_credentials(json.dumps(grant))).profile_id
             facts["profiles"].setdefault(name, []).append(profile)
             if name == "x":
                 facts["tokens"].append(grant["accessToken"])

@@ -4,10 +4,8 @@ The server behind it does not notice a fault, so the real server and the stand-i
 """
 
 import http.client
-import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -33,7 +31,6 @@ class Call:
     token: str
     body: bytes
     status: int | None = None
-    is_faulty: bool = False
 
 
 class Exchange:
@@ -52,78 +49,18 @@ class Exchange:
     def send(self, answer: Answer) -> None:
         self._handler.answer(answer)
 
-    def cut(self) -> None:
-        self._handler.cut()
-
 
 Fault = Callable[[Exchange], None]
 
 
-def drop_before(exchange: Exchange) -> None:
-    """The request is lost."""
-    exchange.cut()
-
-
-def drop_after(exchange: Exchange) -> None:
-    """The response is lost."""
-    exchange.forward()
-    exchange.cut()
-
-
-def answering(
-    status: int, body: bytes = b"", headers: Mapping[str, str] | None = None, *, after_effect: bool = False
-) -> Fault:
+def answering(status: int, body: bytes, headers: Mapping[str, str]) -> Fault:
     """Something in front of the server responds in its place."""
-
-    def answer(exchange: Exchange) -> None:
-        if after_effect:
-            exchange.forward()
-        exchange.send(Answer(status, body, headers or {}))
-
-    return answer
+    return lambda exchange: exchange.send(Answer(status, body, headers))
 
 
 def changing(change: Callable[[Answer], Answer]) -> Fault:
     """The server lies."""
     return lambda exchange: exchange.send(change(exchange.forward()))
-
-
-class Held:
-    """A request that waits before or after its effect until `release`. The caller may be gone by then."""
-
-    def __init__(self, when: str) -> None:
-        self._when = when
-        self._arrived = threading.Event()
-        self._released = threading.Event()
-        self._done = threading.Event()
-
-    def __call__(self, exchange: Exchange) -> None:
-        answer = exchange.forward() if self._when == "after" else None
-        self._arrived.set()
-        self._released.wait(60)
-        try:
-            exchange.send(answer or exchange.forward())
-        except OSError:
-            """The caller has gone."""
-        finally:
-            self._done.set()
-
-    def wait_until_arrived(self) -> None:
-        assert self._arrived.wait(60), "no request arrived"
-
-    def release(self) -> None:
-        """Let it go on, and wait until it has taken effect."""
-        self.wait_until_arrived()
-        self._released.set()
-        assert self._done.wait(60), "the request was not answered"
-
-
-@dataclass
-class _Planned:
-    name: str
-    fault: Fault
-    times: int
-    skipping: int
 
 
 class Front:
@@ -136,21 +73,14 @@ class Front:
         self.forwarded_for = "192.0.2.1"
         """The address from which the requests seem to come. The server counts its limits by it."""
         self._targets = sorted(targets.items(), key=lambda one: -len(one[0]))
-        self._faults: list[_Planned] = []
+        self._faults: list[tuple[str, Fault]] = []
         self._lock = threading.Lock()
-        self._server: _Server | None = None
-        self.up()
+        self._server = _Server(self)
 
-    def next(self, name: str, fault: Fault, *, times: int = 1, skipping: int = 0) -> None:
-        """Spoil the next requests of a method, such as `com.atproto.repo.putRecord`."""
+    def next(self, name: str, fault: Fault) -> None:
+        """Spoil the next request of a method, such as `com.atproto.repo.putRecord`."""
         with self._lock:
-            self._faults.append(_Planned(name, fault, times, skipping))
-
-    def hold(self, name: str, when: str) -> Held:
-        """Hold the next request of a method `before` or `after` its effect."""
-        held = Held(when)
-        self.next(name, held)
-        return held
+            self._faults.append((name, fault))
 
     def calls_of(self, name: str) -> list[Call]:
         return [call for call in self.calls if call.name == name]
@@ -163,37 +93,17 @@ class Front:
             *network, last = self.forwarded_for.split(".")
             self.forwarded_for = ".".join([*network, str(int(last) % 250 + 1)])
 
-    def up(self) -> None:
-        assert self._server is None
-        self._server = _Server(self)
-
-    def down(self) -> None:
-        """Refuse connections until `up`."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-
-    @contextmanager
-    def stopped(self) -> Iterator[None]:
-        self.down()
-        yield
-        self.up()
+    def close(self) -> None:
+        self._server.close()
 
     def note(self, call: Call) -> Fault | None:
         """Add the request to the calls. Return the fault that it meets."""
         with self._lock:
             self.calls.append(call)
             for planned in self._faults:
-                if planned.name != call.name:
-                    continue
-                if planned.skipping:
-                    planned.skipping -= 1
-                    return None
-                planned.times -= 1
-                if not planned.times:
+                if planned[0] == call.name:
                     self._faults.remove(planned)
-                call.is_faulty = True
-                return planned.fault
+                    return planned[1]
         return None
 
     def ask(self, method: str, call: Call, headers: Mapping[str, str]) -> Answer:
@@ -243,10 +153,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(answer.body)
-
-    def cut(self) -> None:
-        with suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
 
     def _pass(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))

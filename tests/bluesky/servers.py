@@ -156,7 +156,7 @@ class BlueskyServer(ABC):
         """Confirm the email address, as its owner does with the link in a message."""
 
     def close(self) -> None:
-        self.front.down()
+        self.front.close()
 
 
 def node() -> Path | None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from socialpub.accounts import account_sign_in
+from socialpub.accounts import connect
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.states import State
@@ -18,12 +18,8 @@ from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 from tests.support.select import select_one, select_value
 
-CREATE_SESSION, REFRESH_SESSION, DELETE_SESSION = (
-    f"com.atproto.server.{name}Session" for name in ("create", "refresh", "delete")
-)
-PUT, WRITES, UPLOAD, GET = (
-    f"com.atproto.repo.{name}" for name in ("putRecord", "applyWrites", "uploadBlob", "getRecord")
-)
+CREATE_SESSION = "com.atproto.server.createSession"
+PUT, UPLOAD = "com.atproto.repo.putRecord", "com.atproto.repo.uploadBlob"
 HOUR = 3600.0
 
 
@@ -68,7 +64,7 @@ class Story:
     def connect(self, account: Account, **values: str) -> str:
         """Connect an account, or connect it again. Return the profile's id."""
         given = {"handle": account.handle, "password": account.app_password, **values}
-        return account_sign_in.sign_in(self.rt, "bluesky", given).profile_id
+        return connect.sign_in(self.rt, "bluesky", given).profile_id
 
     def accept(
         self,

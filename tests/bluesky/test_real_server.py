@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.bluesky.servers import POST, Account, RealServer
-from tests.support.hand_clock import HandClock
 
 pytestmark = pytest.mark.bluesky
 
@@ -50,7 +49,7 @@ def caller(real_server: RealServer, account: Account) -> Iterator[Caller]:
     return Caller(real_server, account)
 
 
-def test_the_clock_of_the_server_ends_a_session(real_server: RealServer, caller: Caller, clock: HandClock) -> None:
+def test_the_clock_of_the_server_ends_a_session(real_server, caller, clock):
     assert caller.put()[0] == 200
     clock.forward(timedelta(hours=2, minutes=1).total_seconds())
     real_server.set_clock(clock.now())
@@ -58,9 +57,7 @@ def test_the_clock_of_the_server_ends_a_session(real_server: RealServer, caller:
     assert (status, answer["error"]) == (400, "ExpiredToken")
 
 
-def test_the_owner_and_the_moderators_act_on_an_account(
-    real_server: RealServer, account: Account, caller: Caller
-) -> None:
+def test_the_owner_and_the_moderators_act_on_an_account(real_server, account, caller):
     assert caller.put()[0] == 200
     (record,) = real_server.records(account)
     assert record.uri == f"at://{account.did}/{POST}/3mxo5qpa7r227"
@@ -82,6 +79,6 @@ def test_the_owner_and_the_moderators_act_on_an_account(
     assert caller.put()[0] == 200
 
 
-def test_a_session_names_the_server_of_the_account(real_server: RealServer, account: Account) -> None:
+def test_a_session_names_the_server_of_the_account(real_server, account):
     (service,) = real_server.session(account)["didDoc"]["service"]
     assert service["serviceEndpoint"] == real_server.url

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.bluesky.front import Answer
-from tests.bluesky.servers import POST, Account, BlueskyServer, RealServer, StandIn
+from tests.bluesky.servers import POST, Account, BlueskyServer, StandIn
 from tests.support.hand_clock import HandClock
 
 pytestmark = pytest.mark.bluesky
@@ -442,9 +442,7 @@ def calls_to(server: BlueskyServer) -> Calls:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
-def test_the_sandbox_responds_as_the_real_server_does(
-    real_server: RealServer, stand_in: StandIn, script: Callable[[Calls], None]
-) -> None:
+def test_the_sandbox_responds_as_the_real_server_does(real_server, stand_in, script):
     real, simulated = calls_to(real_server), calls_to(stand_in)
     script(real)
     script(simulated)

@@ -4,7 +4,6 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,8 +24,8 @@ def second_server(server: BlueskyServer, clock: FollowedClock) -> Iterator[Blues
 
 
 def test_each_account_is_served_by_its_own_server_and_no_token_reaches_the_other(
-    tmp_path: Path, server: BlueskyServer, second_server: BlueskyServer, clock: FollowedClock
-) -> None:
+    tmp_path, server, second_server, clock
+):
     story = Story(tmp_path, clock, server, private_servers=["localhost", "127.0.0.1"])
     try:
         second_server.add_account("first")  # the stand-ins number their accounts alike
@@ -83,9 +82,7 @@ def trap() -> Iterator[Trap]:
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:{}", "https://127.0.0.1:{}", "http://[::ffff:127.0.0.1]:{}"])
-def test_a_session_that_names_a_private_server_is_refused_without_a_request_there(
-    story: Story, trap: Trap, address: str
-) -> None:
+def test_a_session_that_names_a_private_server_is_refused_without_a_request_there(story, trap, address):
     def lie(answer: Answer) -> Answer:
         session = json.loads(answer.body)
         session["didDoc"]["service"][0]["serviceEndpoint"] = address.format(trap.server_port)
@@ -98,7 +95,7 @@ def test_a_session_that_names_a_private_server_is_refused_without_a_request_ther
     assert story.profile_row() is None
 
 
-def test_a_redirect_is_not_followed(story: Story, trap: Trap) -> None:
+def test_a_redirect_is_not_followed(story, trap):
     target = f"http://127.0.0.1:{trap.server_port}/xrpc/{CREATE_SESSION}"
     story.front.next(CREATE_SESSION, answering(307, b"", {"location": target}))
     with pytest.raises(OperatorError):

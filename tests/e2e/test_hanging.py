@@ -55,7 +55,7 @@ def test_twenty_profiles_of_a_network_that_hangs_leave_a_pin_on_time(
 
 
 @pytest.mark.endurance
-def test_a_suspended_command_with_a_token_lock_delays_its_profile_queue_for_a_minute(
+def test_a_suspended_command_with_a_token_lock_delays_its_profile_queue_until_it_ends(
     installation: Installation,
 ) -> None:
     installation.start("serve")
@@ -68,10 +68,7 @@ def test_a_suspended_command_with_a_token_lock_delays_its_profile_queue_for_a_mi
     post = caller.publish("Behind a suspended command", profile)
     until(lambda: caller.attempts(post), "the profile queue also needs the token")
     assert "a command that hangs" in caller.attempts(post)[-1]["message"]
-    assert caller.delivery(post)["status"] == "published"
     assert command.running, "it is still suspended"
     command.go_on()
     command.wait()
-    assert installation.x.calls("token") == 2, "it did not send the spent token again"
-    again = caller.publish("Afterwards", profile)
-    assert caller.delivery(again)["status"] == "published"
+    assert caller.delivery(post)["status"] == "published"

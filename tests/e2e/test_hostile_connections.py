@@ -9,7 +9,6 @@ import os
 import resource
 import socket
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -81,23 +80,9 @@ def check(installation: Installation, web: Process) -> None:
     assert web.running
 
 
-def test_a_header_of_200_mib_is_refused_before_it_takes_room(
-    installation: Installation, web: Process, strangers: Callable[[int], list[socket.socket]]
-) -> None:
-    (stranger,) = strangers(1)
-    sent = 0
-    with contextlib.suppress(ConnectionError):
-        stranger.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nx-large: ")
-        while sent < 200 * MIB:
-            sent += stranger.send(b"v" * MIB)
-    assert sent < MOST_BUFFERED
-    check(installation, web)
-    until(lambda: "the request line and headers were too large" in web.output, "the log says so")
-
-
 def test_of_a_file_for_clients_that_never_read_few_bytes_are_read_and_no_caller_is_blocked(
-    installation: Installation, web: Process, strangers: Callable[[int], list[socket.socket]], tmp_path: Path
-) -> None:
+    installation, web, strangers, tmp_path
+):
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     artifact_id = installation.caller().upload(png, "a.png", "image/png")
     (stored,) = installation.data.glob(f"media/**/{artifact_id}*")
@@ -149,9 +134,7 @@ def begin_body(one: socket.socket, path: str, body: bytes) -> None:
         one.sendall(f"{head}content-length: {len(body) + 1}\r\n\r\n".encode() + body)
 
 
-def test_600_unfinished_bodies_and_4100_connections_do_not_stop_a_caller_from_publishing(
-    installation: Installation,
-) -> None:
+def test_600_unfinished_bodies_and_4100_connections_do_not_stop_a_caller_from_publishing(installation):
     installation.sandbox()
     web = installation.start("serve")
     caller = installation.caller()

@@ -17,15 +17,12 @@ from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, MediaFile, Provider
 from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
-from tests.providers import official
 from tests.providers.grid import Environment, begin
 from tests.providers.networks import NETWORKS, STORIES, story_of
 from tests.providers.sample_artifacts import sample_artifact
 from tests.samples import media
-from tests.stand_ins.world import RecordedRequest
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
-from tests.support.provider_documents import document
 from tests.support.select import select_all
 
 FOLDER = Path(socialpub.__file__).parent / "providers"
@@ -69,14 +66,14 @@ def adapters(env: Environment) -> dict[str, Provider]:
     return env.rt.providers
 
 
-def test_the_grid_covers_every_network(adapters: dict[str, Provider]) -> None:
+def test_the_grid_covers_every_network(adapters):
     assert set(adapters) == set(NETWORKS) == set(OPTIONS)
     assert {name: adapter.name for name, adapter in adapters.items()} == {name: name for name in adapters}
     assert {adapter.label for adapter in adapters.values()} == {"X", "TikTok", "Pinterest", "Bluesky"}
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_every_option_has_two_spellings_and_one_stored_name(adapters: dict[str, Provider], network: str) -> None:
+def test_every_option_has_two_spellings_and_one_stored_name(adapters, network):
     read = adapters[network].read_options
     assert read(OPTIONS[network]) == (OPTIONS[network], [])
     assert read({snake(key): value for key, value in OPTIONS[network].items()}) == (OPTIONS[network], [])
@@ -84,9 +81,7 @@ def test_every_option_has_two_spellings_and_one_stored_name(adapters: dict[str, 
 
 
 @pytest.mark.parametrize(("network", "key"), KEYS)
-def test_the_error_of_a_misspelled_option_names_the_right_option(
-    adapters: dict[str, Provider], network: str, key: str
-) -> None:
+def test_the_error_of_a_misspelled_option_names_the_right_option(adapters, network, key):
     for misspelt in (key[:-1], key.upper() + "_", key.replace("e", "ee", 1)):
         if misspelt == key:
             continue
@@ -97,9 +92,7 @@ def test_the_error_of_a_misspelled_option_names_the_right_option(
 
 
 @pytest.mark.parametrize(("network", "key"), KEYS)
-def test_a_value_of_the_wrong_type_is_a_problem_and_never_used(
-    adapters: dict[str, Provider], network: str, key: str
-) -> None:
+def test_a_value_of_the_wrong_type_is_a_problem_and_never_used(adapters, network, key):
     wrongs: list[Any] = [[], {}, 1.5, "", " "]
     for wrong in wrongs:
         options, (problem,) = adapters[network].read_options({key: wrong})
@@ -109,9 +102,7 @@ def test_a_value_of_the_wrong_type_is_a_problem_and_never_used(
 
 
 @pytest.mark.parametrize(("network", "key"), KEYS)
-def test_a_posts_own_option_overrides_a_stored_option_in_any_spelling(
-    adapters: dict[str, Provider], network: str, key: str
-) -> None:
+def test_a_posts_own_option_overrides_a_stored_option_in_any_spelling(adapters, network, key):
     stored, own = OPTIONS[network], {snake(key): OPTIONS[network][key]}
     merged = adapters[network].merge_options(stored, own)
     assert adapters[network].read_options(merged) == (stored, [])
@@ -133,9 +124,7 @@ def contents(folder: Path) -> list[Content]:
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_check_is_pure_and_every_error_names_the_remedy(
-    adapters: dict[str, Provider], network: str, tmp_path: Path
-) -> None:
+def test_check_is_pure_and_every_error_names_the_remedy(adapters, network, tmp_path):
     adapter, account = adapters[network], Account("1", "demo")
     for content in contents(tmp_path):
         for options in ({}, OPTIONS[network]):
@@ -149,9 +138,7 @@ def test_check_is_pure_and_every_error_names_the_remedy(
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_a_plan_has_exactly_one_commit_and_follows_from_content_and_options_alone(
-    adapters: dict[str, Provider], network: str, tmp_path: Path
-) -> None:
+def test_a_plan_has_exactly_one_commit_and_follows_from_content_and_options_alone(adapters, network, tmp_path):
     adapter, account = adapters[network], Account("1", "demo")
     made = 0
     for content in contents(tmp_path):
@@ -180,8 +167,8 @@ def test_a_plan_has_exactly_one_commit_and_follows_from_content_and_options_alon
     ],
 )
 def test_a_delivery_fails_with_the_errors_of_validate_before_anything_is_sent(
-    env: Environment, network: str, body: str, with_picture: bool, options: dict[str, Any]
-) -> None:
+    env, network, body, with_picture, options
+):
     profile = NETWORKS[network].connect(env.rt, env.world)
     image = DraftMedia(sample_artifact(env.rt, env.samples / "plain.jpg", "image/jpeg", media.jpeg))
     files = (image,) if with_picture else ()
@@ -214,9 +201,7 @@ def secrets_of(env: Environment) -> list[str]:
 
 
 @pytest.mark.parametrize(("network", "story"), STORIES, ids=[" · ".join(story) for story in STORIES])
-def test_the_database_has_no_secret_after_any_step_and_ids_stay_exact(
-    env: Environment, network: str, story: str
-) -> None:
+def test_the_database_has_no_secret_after_any_step_and_ids_stay_exact(env, network, story):
     played, chosen = story_of(network, story)
     looks = 0
 
@@ -250,7 +235,7 @@ def test_the_database_has_no_secret_after_any_step_and_ids_stay_exact(
         assert isinstance(json.loads(row[0]), dict)
 
 
-def test_no_adapter_sleeps_or_reads_a_clock() -> None:
+def test_no_adapter_sleeps_or_reads_a_clock():
     for network in NETWORKS:
         for path in (FOLDER / network).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
@@ -260,19 +245,3 @@ def test_no_adapter_sleeps_or_reads_a_clock() -> None:
                 if isinstance(node, ast.Attribute):
                     taken = ast.unparse(node)
                     assert taken not in ("datetime.now", "datetime.utcnow", "date.today"), path
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        RecordedRequest("x", "POST", "/2/tweets", {}, "application/json", {"text": "a", "colour": "red"}),
-        RecordedRequest("x", "POST", "/2/media/upload", {}, "multipart/form-data", None, (("media", "image/jpeg", 5),)),
-        RecordedRequest("x", "GET", "/2/users/1/tweets", {"tweet.fields": "colour"}, ""),
-        RecordedRequest("pinterest", "POST", "/v5/pins", {}, "application/json", {"board_id": "Summer prints"}),
-        RecordedRequest("pinterest", "GET", "/v5/boards/1/pins", {"page_size": "251"}, ""),
-    ],
-)
-def test_an_undocumented_request_is_reported(request_: RecordedRequest) -> None:
-    document("openapi", "x.json")
-    document("openapi", "pinterest.yaml")
-    assert official.complaints(request_) != []

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from socialpub.accounts import boards, connect, consents, profiles, tokens, upkeep
-from socialpub.accounts.grants import Credentials
+from socialpub.accounts.tokens import Credentials
 from socialpub.cli.context import CommandContext
 from socialpub.cli.main import main
 from socialpub.core import logging
@@ -182,17 +182,17 @@ def test_tokens_are_masked_at_exchange_refresh_and_revocation(
 ) -> None:
     echo.status, echo.form, echo.code = 400, FORMS[form], code
     profile = add_profile(rt, provider, tokens=(ACCESS, REFRESH))
-    begun = connect.begin(rt, provider)
-    state = dict(parse_qsl(begun.url.partition("?")[2]))["state"]
+    begun, url = consents.begin(rt, provider)
+    state = dict(parse_qsl(url.partition("?")[2]))["state"]
     said = [
-        apart(_failure, connect.finish, rt, provider, {"state": state, "code": CODE}),
+        apart(_failure, consents.finish, rt, provider, {"state": state, "code": CODE}),
         apart(_failure, connect.import_account, rt, provider, Credentials(ACCESS, REFRESH)),
         apart(_failure, tokens.renew, rt, profile),
         repr(consents.load_outcome(rt, begun.id)),
     ]
     clock.forward(100 * 86400)
     apart(upkeep.renew_idle_tokens, rt, ())
-    upkeep.log_warnings(rt)
+    said.append(str(upkeep.describe_warning(profiles.get(rt.db, profile), rt.now())))
     rt.write(profiles.disconnect, profile)
     apart(upkeep.revoke_disconnected, rt)
     assert quoted(" ".join(said)) == []

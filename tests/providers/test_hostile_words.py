@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.db import appliance_state
 from socialpub.db.tables import waits
 from socialpub.ops import alerts

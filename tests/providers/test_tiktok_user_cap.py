@@ -84,12 +84,12 @@ def test_after_a_cap_at_the_last_call_the_next_post_sends_no_call(accounts: TwoA
 def test_the_wait_ends_when_tiktok_accepts_posts_of_the_account(accounts: TwoAccounts, env: Environment) -> None:
     waiting = accounts.accept(accounts.studio)
     drain(env.rt)
-    asked = choices.creator(env.rt, accounts.studio).ask()
+    asked = choices.creator(env.rt, accounts.studio).send()
     assert isinstance(asked, choices.PostingBarred)
     drain(env.rt, env.clock, within=HOUR)
     assert state_of(env.rt, waiting) is State.QUEUED
     env.world.tiktok.audited_user_cap = 0
-    choices.creator(env.rt, accounts.studio).ask()
+    choices.creator(env.rt, accounts.studio).send()
     drain(env.rt, env.clock, within=HOUR)
     assert state_of(env.rt, waiting) is State.PUBLISHED
 
@@ -105,6 +105,6 @@ def test_a_post_that_waited_longer_than_a_day_for_the_cap_is_published(accounts:
     drain(env.rt)
     assert {state_of(env.rt, post) for post in behind} == {State.QUEUED}, "the cap was met again"
     env.world.tiktok.audited_user_cap = 0
-    choices.creator(env.rt, accounts.studio).ask()
+    choices.creator(env.rt, accounts.studio).send()
     drain(env.rt, env.clock, within=HOUR)
     assert {state_of(env.rt, post) for post in behind} == {State.PUBLISHED}

@@ -257,3 +257,12 @@ class BlueskyClient(SandboxClient):
 def xrpc_error(answer: Response) -> tuple[int, str]:
     """Status and name of an error of Bluesky."""
     return answer.status_code, str(answer.json()["error"])
+
+
+def sign_in_to_bluesky(
+    web: TestClient, identifier: str = "demo.test", password: str = "demo-demo-demo-demo"
+) -> Response:
+    """Sign in with the app password of the account `demo.test`."""
+    return web.post(
+        "/bluesky/xrpc/com.atproto.server.createSession", json={"identifier": identifier, "password": password}
+    )

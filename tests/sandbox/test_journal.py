@@ -3,10 +3,18 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World, create_app
-from tests.sandbox.clients import PinterestClient, TikTokClient, XClient, publish_id
+from tests.sandbox.clients import (
+    PinterestClient,
+    TikTokClient,
+    XClient,
+    publish_id,
+    sign_in_to_bluesky,
+    xrpc_error,
+)
 from tests.sandbox.files import MP4, base64_text, picture
 
 Restart = Callable[[], World]
@@ -110,3 +118,23 @@ def test_reset_empties_the_journal(restart: Restart) -> None:
     world.x.grant("newcomer")
     world.reset()
     assert restart().x.account_named("newcomer") is None
+
+
+def bluesky_session(web: TestClient, method: str, token: str) -> Response:
+    return web.request(
+        "GET" if method == "getSession" else "POST",
+        f"/bluesky/xrpc/com.atproto.server.{method}",
+        headers={"authorization": f"Bearer {token}"},
+    )
+
+
+def test_sessions_of_bluesky_survive_a_restart(restart: Restart) -> None:
+    web = TestClient(create_app(restart()))
+    first = sign_in_to_bluesky(web).json()
+    ended = sign_in_to_bluesky(web).json()
+    second = bluesky_session(web, "refreshSession", first["refreshJwt"]).json()
+    bluesky_session(web, "deleteSession", ended["refreshJwt"])
+    web = TestClient(create_app(restart()))
+    assert bluesky_session(web, "getSession", second["accessJwt"]).status_code == 200
+    assert bluesky_session(web, "refreshSession", second["refreshJwt"]).status_code == 200
+    assert xrpc_error(bluesky_session(web, "refreshSession", ended["refreshJwt"])) == (400, "ExpiredToken")

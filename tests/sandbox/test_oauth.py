@@ -10,14 +10,13 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.clients import TikTokClient, XClient, error_code, redirect_parameters
+from tests.sandbox.clients import TikTokClient, redirect_parameters
 from tests.support.hand_clock import HandClock
 
 VERIFIER = "v" * 50
 DIGEST = hashlib.sha256(VERIFIER.encode()).digest()
 BASE64 = base64.urlsafe_b64encode(DIGEST).rstrip(b"=").decode()
 BASIC = ("app", "secret")
-YEAR = 365 * 86400
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,14 +115,6 @@ def test_a_denial_comes_back_as_access_denied(web: TestClient, app: Consent) -> 
     assert {"error": "access_denied", "state": "s1"}.items() <= app.decide(web, "deny").items()
 
 
-def test_the_user_of_tiktok_picks_the_permissions(web: TestClient) -> None:
-    assert "Post to your profile" in TIKTOK.open(web).text
-    back = TIKTOK.decide(web, grants="video.publish")
-    assert back["scopes"] == "user.info.basic,video.publish"
-    assert {"*", "!"} <= set(back["code"])
-    assert TIKTOK.exchange(web, back["code"]).json()["scope"] == "user.info.basic,video.publish"
-
-
 @pytest.mark.parametrize(
     ("app", "changes"),
     [
@@ -180,58 +171,6 @@ def test_a_code_works_once_in_its_time_and_for_its_own_app_and_address(
     assert refused(app.exchange(web, late)) == refused(used)
 
 
-NO_CREDENTIALS = {"auth": None}
-WRONG_SECRET = {"auth": ("app", "wrong"), "client_secret": "wrong"}
-
-
-@pytest.mark.parametrize(
-    ("app", "changes", "refusal"),
-    [
-        (X, {"code_verifier": "w" * 50}, (400, "invalid_request")),
-        (X, {"code_verifier": ""}, (400, "invalid_request")),
-        (X, {"redirect_uri": X.back + "?x=1"}, (400, "invalid_request")),
-        (X, NO_CREDENTIALS, (401, "unauthorized_client")),
-        (X, WRONG_SECRET, (401, "unauthorized_client")),
-        (X, {"auth": ("app", "secret\n")}, (401, "unauthorized_client")),
-        (X, {"auth": None, "client_id": "app", "client_secret": "secret"}, (401, "unauthorized_client")),
-        (TIKTOK, {"redirect_uri": TIKTOK.back + "/"}, (400, "invalid_request")),
-        (TIKTOK, {"code_verifier": "w" * 50}, (400, "invalid_request")),
-        (TIKTOK, {"code_verifier": ""}, (400, "invalid_request")),
-        (TIKTOK, {"client_key": "other"}, (400, "invalid_grant")),
-        (TIKTOK, {"client_secret": "wrong"}, (400, "invalid_client")),
-        (TIKTOK, {"client_secret": ""}, (400, "invalid_client")),
-        (TIKTOK, {"grant_type": "password"}, (400, "unsupported_grant_type")),
-        (TIKTOK, {"grant_type": ""}, (400, "unsupported_grant_type")),
-        (TIKTOK, {"code": ""}, (400, "invalid_request")),
-        (PINTEREST, NO_CREDENTIALS, (401, 2)),
-        (PINTEREST, WRONG_SECRET, (401, 2)),
-        (PINTEREST, {"grant_type": "password"}, (400, 1)),
-        (PINTEREST, {"code": ""}, (400, 1)),
-    ],
-)
-def test_an_exchange_that_does_not_fit_is_refused(
-    world: World, web: TestClient, app: Consent, changes: dict[str, Any], refusal: tuple[int, Any]
-) -> None:
-    world.networks[app.name].add_app("app", "secret", [app.back])
-    answer = app.exchange(web, **{"code": app.decide(web)["code"], **changes})
-    assert refused(answer) == refusal
-    if app is TIKTOK:
-        assert len(answer.json()["log_id"]) == 34
-        world.tiktok.oauth_error_status = 200
-        assert app.exchange(web, **{"code": "gone", **changes}).status_code == 200
-
-
-def test_a_public_app_of_x_names_itself_in_the_body_and_must_not_send_basic(world: World, web: TestClient) -> None:
-    world.x.add_app("app", None, [X.back])
-    assert X.exchange(web, X.decide(web)["code"]).status_code == 401
-    assert X.exchange(web, X.decide(web)["code"], auth=None, client_id="app").status_code == 200
-
-
-def test_without_offline_access_x_gives_no_refresh_token(web: TestClient) -> None:
-    code = X.decide(web, scope="tweet.read users.read")["code"]
-    assert "refresh_token" not in X.exchange(web, code).json()
-
-
 # --- refresh ---------------------------------------------------------------------------------------------------------
 
 
@@ -247,49 +186,7 @@ def test_a_refresh_rotates_and_the_old_token_is_spent(world: World, web: TestCli
     assert app.refresh(web, new["refresh_token"]).status_code == 200, "a replay only is refused"
 
 
-@every_network
-def test_another_app_cannot_refresh_a_token(world: World, web: TestClient, app: Consent) -> None:
-    token = world.networks[app.name].grant("demo", client_id="app")["refreshToken"]
-    assert app.refresh(web, token, auth=("other", "secret"), client_key="other").status_code in (400, 401)
-
-
-def test_the_old_access_token_of_x_can_be_set_to_survive(world: World, web: TestClient, x: XClient) -> None:
-    world.x.old_access_token_survives = True
-    X.refresh(web, x.refresh_token or "")
-    assert X.works(web, x.token)
-
-
-def test_a_refresh_token_of_tiktok_counts_its_year_from_the_consent(
-    world: World, web: TestClient, clock: HandClock
-) -> None:
-    tokens = TIKTOK.exchange(web, TIKTOK.decide(web)["code"]).json()
-    assert (tokens["refresh_expires_in"], tokens["token_type"]) == (YEAR, "Bearer")
-    assert tokens["open_id"] == "7f0c1e52-demo-4a11-9b7e-000000000001"
-    clock.forward(10 * 86400)
-    new = TIKTOK.refresh(web, tokens["refresh_token"]).json()
-    assert new["refresh_expires_in"] == YEAR - 10 * 86400
-    world.tiktok.refresh_restarts = True
-    last = TIKTOK.refresh(web, new["refresh_token"]).json()
-    assert last["refresh_expires_in"] == YEAR
-    clock.forward(YEAR)
-    assert refused(TIKTOK.refresh(web, last["refresh_token"])) == (400, "invalid_grant")
-
-
-def test_pinterest_says_when_a_refresh_token_ends(web: TestClient, clock: HandClock) -> None:
-    tokens = PINTEREST.exchange(web, PINTEREST.decide(web)["code"]).json()
-    assert tokens["refresh_token_expires_in"] == 5184000
-    assert tokens["refresh_token_expires_at"] == int(clock.now().timestamp()) + 5184000
-
-
 # --- the end of a token ----------------------------------------------------------------------------------------------
-
-
-def test_an_access_token_ends_after_its_time(x: XClient, clock: HandClock) -> None:
-    clock.forward(7199)
-    assert x.call("GET", "/2/users/me").status_code == 200
-    clock.forward(1)
-    answer = x.call("GET", "/2/users/me")
-    assert answer.json() == {"title": "Unauthorized", "detail": "Unauthorized", "type": "about:blank", "status": 401}
 
 
 @every_network
@@ -312,34 +209,7 @@ def test_an_account_that_removes_access_ends_its_tokens(world: World, web: TestC
     assert app.refresh(web, tokens["refreshToken"]).status_code in (400, 401)
 
 
-def test_an_account_that_removes_access_fails_its_open_shares_on_tiktok(world: World, tiktok: TikTokClient) -> None:
-    begun = tiktok.post()
-    world.tiktok.remove_access("demo")
-    data = TikTokClient(tiktok.web, world).status(begun)
-    assert (data["status"], data["fail_reason"]) == ("FAILED", "auth_removed")
-
-
 # --- accounts and secrets --------------------------------------------------------------------------------------------
-
-
-def test_tiktok_says_who_the_user_is_within_the_scopes(world: World, web: TestClient) -> None:
-    header = {"authorization": f"Bearer {world.tiktok.grant('demo')['accessToken']}"}
-
-    def info(fields: str) -> Response:
-        return web.get("/tiktok/v2/user/info/", params={"fields": fields}, headers=header)
-
-    answer = info("open_id,display_name").json()
-    assert answer["error"]["code"] == "ok"
-    assert answer["data"]["user"] == {"open_id": "7f0c1e52-demo-4a11-9b7e-000000000001", "display_name": "Demo"}
-    assert error_code(info("username")) == "scope_permission_missed"
-    assert error_code(info("")) == "invalid_params"
-
-
-def test_a_grant_by_hand_is_what_import_profile_takes(world: World) -> None:
-    granted = world.x.grant("newcomer", expires_in=60)
-    assert set(granted) == {"accessToken", "refreshToken", "expiresAt", "scope"}
-    assert granted["expiresAt"] == "2026-10-12T09:01:00.000+00:00"
-    assert "refreshToken" not in world.x.grant("newcomer", ("tweet.read",))
 
 
 def test_no_secret_shows_in_a_repr(world: World, tiktok: TikTokClient) -> None:

@@ -1,7 +1,6 @@
 """What readers of the networks see, and what holds for all pages."""
 
 import re
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from tests.sandbox.clients import (
     publish_id,
 )
 from tests.sandbox.files import MP4, PNG, base64_text, picture
-from tests.support.hand_clock import HandClock
 
 HERE = "https://media.example.net/p/"
 
@@ -45,16 +43,6 @@ def test_pages_need_no_script_and_no_foreign_host(
         assert "script-src" not in page.headers["content-security-policy"]
         assert not re.findall(r"""(?:src|href|action)=["'](?:https?:)?//""", page.text)
     assert web.get("/sandbox.css").headers["content-type"].startswith("text/css")
-
-
-def test_the_front_page_counts_what_is_up(
-    world: World, web: TestClient, tiktok: TikTokClient, pinterest: PinterestClient
-) -> None:
-    tiktok.post()
-    pinterest.pin()
-    front = web.get("/").text
-    assert "1 post." in front
-    assert "1 pin." in front
 
 
 def test_an_account_is_changed_on_a_page_of_the_sandboxs_own(world: World, web: TestClient, x: XClient) -> None:
@@ -102,27 +90,6 @@ def test_a_form_on_each_feed_scripts_the_next_fault(
     assert len(world.x.posts) == 1
 
 
-def test_media_that_made_room_for_others_are_marked(
-    world: World,
-    web: TestClient,
-    x: XClient,
-    tiktok: TikTokClient,
-    pinterest: PinterestClient,
-    bluesky: BlueskyClient,
-) -> None:
-    image, blob = x.upload(), bluesky.upload()
-    x.post(media={"media_ids": [image]})
-    tiktok.post()
-    pinterest.pin()
-    bluesky.post(embed={"$type": "app.bsky.embed.images", "images": [{"image": blob, "alt": ""}]})
-    world.x.cache.pop(image)
-    world.bluesky.cache.pop(blob["ref"]["$link"])
-    world.tiktok.cache.pop(world.tiktok.posts[0].media[0].id)
-    world.pinterest.cache.pop(world.pinterest.pins[0].pictures[0].id)
-    for network in world.networks:
-        assert "no longer stored" in web.get(f"/{network}/feed").text
-
-
 # --- X ----------------------------------------------------------------------------------------------------------------
 
 
@@ -154,21 +121,6 @@ def test_markup_in_a_post_stays_text(web: TestClient, x: XClient) -> None:
     assert '"onclick' not in page
 
 
-def test_every_post_has_a_page_of_its_own(web: TestClient, x: XClient) -> None:
-    made = x.post("alone").json()["data"]["id"]
-    assert "alone" in web.get(f"/x/demo/status/{made}").text
-    assert "alone" in web.get(f"/x/i/status/{made}").text, "for a reader who does not know the author"
-    assert web.get(f"/x/studio/status/{made}").status_code == 404
-
-
-def test_an_account_has_a_page_with_its_posts(world: World, web: TestClient, x: XClient) -> None:
-    x.post("alone")
-    world.x.add_account("nobody")
-    assert "alone" in web.get("/x/Demo").text
-    assert "No posts yet" in web.get("/x/nobody").text
-    assert web.get("/x/stranger").status_code == 404
-
-
 # --- TikTok -----------------------------------------------------------------------------------------------------------
 
 
@@ -189,14 +141,6 @@ def test_viewers_see_videos_photos_captions_and_labels(world: World, web: TestCl
     assert (part.status_code, part.content, part.headers["content-type"]) == (206, MP4[4:8], "video/mp4")
     assert "Two views" in web.get("/tiktok/@demo").text
     assert "Two views" not in web.get("/tiktok/@studio").text
-
-
-def test_every_tiktok_has_a_page_of_its_own(world: World, web: TestClient, tiktok: TikTokClient) -> None:
-    tiktok.post(title="alone")
-    post = world.tiktok.posts[0]
-    assert "alone" in web.get(f"/tiktok/@demo/video/{post.id}").text
-    assert web.get(f"/tiktok/@studio/video/{post.id}").status_code == 404
-    assert web.get("/tiktok/@demo/video/1").status_code == 404
 
 
 def test_a_draft_is_finished_from_the_inbox(world: World, web: TestClient, tiktok: TikTokClient) -> None:
@@ -232,12 +176,6 @@ def test_readers_see_boards_with_pins(world: World, web: TestClient, pinterest: 
     assert "on Summer prints" in alone.text
 
 
-def test_an_account_leads_to_the_boards(web: TestClient, pinterest: PinterestClient) -> None:
-    pinterest.pin(title="Poster")
-    assert "Poster" in web.get("/pinterest/demo/", follow_redirects=True).text
-    assert web.get("/pinterest/stranger/").status_code == 404
-
-
 # --- Bluesky ----------------------------------------------------------------------------------------------------------
 
 
@@ -271,16 +209,6 @@ def test_readers_see_what_facets_mark(web: TestClient, world: World, bluesky: Bl
     assert "javascript" not in page
 
 
-def test_readers_find_a_post_with_an_old_date_below_and_one_with_a_later_date_at_its_time(
-    web: TestClient, clock: HandClock, bluesky: BlueskyClient
-) -> None:
-    for text, days in (("earlier", 0), ("ahead", 400), ("dated back", -40), ("latest", 0)):
-        clock.forward(60)
-        bluesky.post(text, createdAt=(clock.now() + timedelta(days=days)).isoformat())
-    page = web.get("/bluesky/feed").text
-    assert re.findall(r'<p class="text">([^<]*)</p>', page) == ["latest", "ahead", "earlier", "dated back"]
-
-
 def test_readers_see_images_videos_cards_labels_and_gates(
     web: TestClient, world: World, bluesky: BlueskyClient
 ) -> None:
@@ -305,31 +233,6 @@ def test_readers_see_images_videos_cards_labels_and_gates(
         assert words in page
     assert web.get(f"/bluesky/media/{cid}").content == PNG
     assert web.get("/bluesky/avatars/Demo.png").status_code == 200
-
-
-def test_a_post_on_bluesky_has_a_page_by_did_and_by_handle(
-    web: TestClient, world: World, bluesky: BlueskyClient
-) -> None:
-    key = bluesky.key()
-    made = bluesky.put(bluesky.record("alone"), key).json()
-    parent = {"uri": made["uri"], "cid": made["cid"]}
-    answer = bluesky.post("an answer", reply={"root": parent, "parent": parent}).json()["uri"].rpartition("/")[2]
-    for actor in (bluesky.account.did, "demo.test"):
-        page = web.get(f"/bluesky/profile/{actor}/post/{key}").text
-        assert "alone" in page and "an answer" in page
-    parent_link = f'<a href="../../../profile/{bluesky.account.did}/post/{key}">Reply</a>'
-    assert parent_link in web.get(f"/bluesky/profile/demo.test/post/{answer}").text
-    assert "alone" in web.get("/bluesky/profile/demo.test").text
-    assert "alone" not in web.get("/bluesky/profile/studio.test").text
-    assert web.get("/bluesky/profile/unknown.test").status_code == 404
-    assert web.get(f"/bluesky/profile/studio.test/post/{key}").status_code == 404
-    assert web.post("/_control/bluesky/records", json={"uri": made["uri"], "end": "taken_down"}).status_code == 200
-    assert web.get(f"/bluesky/profile/demo.test/post/{key}").status_code == 404
-    assert "alone" not in web.get("/bluesky/feed").text
-    web.post("/_control/bluesky/records", json={"uri": made["uri"], "end": "restored"})
-    assert web.get(f"/bluesky/profile/demo.test/post/{key}").status_code == 200
-    web.post("/_control/bluesky/records", json={"uri": made["uri"], "end": "deleted"})
-    assert web.get(f"/bluesky/profile/demo.test/post/{key}").status_code == 404
 
 
 def test_pages_name_bluesky_only_when_it_is_shown(web: TestClient, world: World) -> None:

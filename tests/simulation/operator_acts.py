@@ -5,8 +5,8 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from socialpub.accounts import profiles, upkeep
-from socialpub.accounts.grants import Credentials
+from socialpub.accounts import connect, profiles, upkeep
+from socialpub.accounts.tokens import Credentials
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
 from socialpub.providers.auth import Identity
@@ -187,7 +187,7 @@ class OperatorActs:
         scopes = frozenset(grant["scope"].replace(",", " ").split())
         tokens = Credentials(grant["accessToken"], grant.get("refreshToken"), None, None, scopes)
         identity = Identity(profile.account_id, profile.username, profile.username, None)
-        made = rt.write(profiles.save, rt.providers[profile.network], identity, tokens, None)
+        made = rt.write(connect.store, rt.providers[profile.network], identity, tokens, None)
         known = self._drawn.ledger.profiles
         known[known.index(profile)] = DrawnProfile(
             made.profile_id, profile.network, profile.username, profile.account_id

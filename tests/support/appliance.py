@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from socialpub.accounts import profiles
+from socialpub.accounts import connect
 from socialpub.accounts.api_keys import Caller
-from socialpub.accounts.grants import Credentials
+from socialpub.accounts.tokens import Credentials
 from socialpub.core.clock import new_id
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import ProvidersSection
@@ -27,10 +27,9 @@ from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.auth import Identity
 from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
-from socialpub.publishing.delivery import waiting
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.details import load_attempts, load_details
+from socialpub.publishing.posts.details import list_waits, load_attempts, load_details
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.support.hand_clock import HandClock
@@ -85,7 +84,7 @@ def _new_database(_migrations: Path) -> bytes:
 def connect_again(rt: Runtime) -> None:
     """The owner connects the account of `add_profile` again."""
     identity, grant = Identity("acct", "demo", "Demo", None), Credentials("access-9", "refresh-9")
-    rt.write(profiles.save, rt.providers["x"], identity, grant, None)
+    rt.write(connect.store, rt.providers["x"], identity, grant, None)
 
 
 def add_profile(
@@ -156,8 +155,8 @@ def status_of(rt: Runtime, post_id: str) -> str:
 
 def waits_of(rt: Runtime, post_id: str) -> WaitReason | None:
     """Return why the first delivery of a post waits now."""
-    shown = waiting.list_shown(rt, rt.db, post_id)
-    return next(iter(shown.values())).reason if shown else None
+    waits = list_waits(rt, rt.db, post_id)
+    return next(iter(waits.values())).reason if waits else None
 
 
 def attempts_of(rt: Runtime, post_id: str) -> list[tuple[str, str]]:

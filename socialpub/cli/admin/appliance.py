@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import click
 
-from socialpub.accounts import api_keys, hints, sign_in
-from socialpub.accounts.hints import Surface
+from socialpub.accounts import api_keys, remedies, sign_in
+from socialpub.accounts.remedies import Surface
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import (
     EXEC_TERMINAL,
@@ -39,7 +39,7 @@ def pause(context: CommandContext) -> None:
         print_note(f"Publishing has already been paused since {format_time(since)}.")
     else:
         print_note("Publishing is paused. Calls in progress finish, and no other deliveries start.")
-    print_note(f"To continue, {hints.resume()}.")
+    print_note(f"To continue, {remedies.resume()}.")
 
 
 @click.command("resume")

@@ -2,18 +2,16 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import TextIO
 
 import click
 
-from socialpub.accounts import account_sign_in, boards, connect, consents, grants, hints, profiles, tokens, upkeep
-from socialpub.accounts.account_sign_in import UnconfirmedServer
+from socialpub.accounts import boards, connect, consents, profiles, redirects, remedies, tokens, upkeep
 from socialpub.accounts.api_keys import OWNER
-from socialpub.accounts.boards import BoardWithSections
-from socialpub.accounts.connect import StartedConnection
-from socialpub.accounts.consents import WrongAddress
-from socialpub.accounts.hints import Surface
-from socialpub.accounts.profiles import Connected
+from socialpub.accounts.connect import Connected, UnconfirmedServer
+from socialpub.accounts.redirects import WrongAddress
+from socialpub.accounts.remedies import Surface
 from socialpub.cli.admin import ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import (
@@ -30,13 +28,16 @@ from socialpub.cli.output import (
     spinner,
 )
 from socialpub.core import commands
-from socialpub.db.models import ProfileRow
+from socialpub.core.clock import parse
+from socialpub.core.errors import OperatorError
+from socialpub.db.models import ConsentRow, ProfileRow
 from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
 from socialpub.ops.doctor import addresses, configuration
 from socialpub.ops.doctor.addresses import Answering
 from socialpub.providers.auth import SignIn, SignInField
 from socialpub.providers.base import Provider, Withdrawn
+from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.providers.responses import ProviderError
 from socialpub.runtime import Runtime
 
@@ -109,10 +110,10 @@ def connect_profile(
             )
         if not paste:
             _check_redirect(rt, provider_name)
-        begun = connect.begin(rt, provider_name, name, profile_id)
-        _explain(rt, provider_name, begun)
+        begun, url = consents.begin(rt, provider_name, name, profile_id)
+        _explain(rt, begun, url)
         try:
-            finished = _paste(rt, provider_name, begun) if paste else _wait(rt, begun)
+            finished = _paste(rt, begun) if paste else _wait(rt, begun)
         except KeyboardInterrupt:
             raise CommandError(NOTHING_CONNECTED) from None
         finally:
@@ -144,12 +145,12 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
         except Withdrawn:
             raise CommandError(
                 f"The profile “{profile.name}” is disconnected.",
-                f"To connect the account as a new profile, {hints.connect(profile.provider)}.",
+                f"To connect the account as a new profile, {remedies.connect(profile.provider)}.",
             ) from None
         except tokens.Paused as paused:
-            raise CommandError(paused.message, f"To continue, {hints.resume()}.") from None
+            raise CommandError(paused.message, f"To continue, {remedies.resume()}.") from None
         except ProviderError as error:
-            raise CommandError(error.message, hints.after_failure(provider, error)) from None
+            raise CommandError(error.message, remedies.after_failure(provider, error)) from None
         profile = profiles.get(rt.db, profile_id)
     until = f", valid until {format_time(profile.access_expires_at)}" if profile.access_expires_at else ""
     print_note(f"The profile “{profile.name}” has a new access token{until}.")
@@ -185,7 +186,7 @@ def _sign_in(
     server: str | None,
 ) -> Connected:
     """Sign in with the options, and ask on the terminal for values that the options do not give."""
-    profile = account_sign_in.check(rt, provider, profile_id, Surface.SHELL)
+    profile = connect.check_sign_in(rt, provider, profile_id, Surface.SHELL)
     if handle is None and profile is not None:
         handle = profile.username
     entered = {"handle": handle, "password": _read_password(password_file)}
@@ -193,7 +194,7 @@ def _sign_in(
     while True:
         try:
             with spinner(f"Signing in at {provider.label}"):
-                return account_sign_in.sign_in(rt, provider.name, values, name, profile_id, server=server)
+                return connect.sign_in(rt, provider.name, values, name, profile_id, server=server)
         except UnconfirmedServer as unconfirmed:
             if server is not None or not sys.stdin.isatty():
                 raise
@@ -230,7 +231,7 @@ def _ask_value(provider: Provider, field: SignInField) -> str:
 def _check_redirect(rt: Runtime, provider_name: str) -> None:
     """Raise CommandError if the browser would not return to our web server."""
     base_url, label = rt.settings.base_url, rt.providers[provider_name].label
-    if not consents.returns_here(rt.settings, provider_name):
+    if not redirects.returns_here(rt.settings, provider_name):
         address = rt.settings.redirect_url(provider_name)
         raise CommandError(
             f"{label} sends your browser to {address}, which is not a URL of this appliance.",
@@ -249,23 +250,23 @@ def _check_redirect(rt: Runtime, provider_name: str) -> None:
         )
 
 
-def _explain(rt: Runtime, provider_name: str, begun: StartedConnection) -> None:
-    provider = rt.providers[provider_name]
-    rule = consents.check_redirect_address(rt.settings, provider)
+def _explain(rt: Runtime, begun: ConsentRow, url: str) -> None:
+    provider = rt.providers[begun.provider]
+    rule = redirects.check(rt.settings, provider)
     if rule is not None and rule.remedy is not None:
         print_note(f"{rule.sentence} {rule.remedy}")
         print_note()
     print_note("Open this page in a browser and give your consent:")
     print_note()
-    print_note(f"  {begun.url}")
+    print_note(f"  {url}")
     print_note()
-    print_note(f"The page is valid until {begun.expires_at:%H:%M} UTC and works once.")
+    print_note(f"The page is valid until {parse(begun.expires_at):%H:%M} UTC and works once.")
     app = f"{rule.app_kind} app" if rule and rule.app_kind else "app"
     print_note(f"Your {app} at {provider.label} must have exactly this redirect address:")
     print_note(f"  {begun.redirect_uri}")
 
 
-def _wait(rt: Runtime, begun: StartedConnection) -> Connected:
+def _wait(rt: Runtime, begun: ConsentRow) -> Connected:
     """Wait until the browser has returned to the web process."""
     with spinner("Waiting for your browser to return (Ctrl-C to cancel)"):
         while (finished := _outcome(rt, begun)) is None:
@@ -273,7 +274,7 @@ def _wait(rt: Runtime, begun: StartedConnection) -> Connected:
     return finished
 
 
-def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connected:
+def _paste(rt: Runtime, begun: ConsentRow) -> Connected:
     """Read the URL, up to five times. The web process may finish first."""
     print_note("Then paste the final URL of the browser, even if the browser shows an error:")
     for _ in range(MAX_PASTES):
@@ -286,20 +287,20 @@ def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connect
         if not line.strip():
             continue
         try:
-            query = consents.read_pasted_address(line, begun.redirect_uri)
+            query = redirects.read_pasted_address(line, begun.redirect_uri)
         except WrongAddress as error:
             print_note(f"{error.message} {error.hint or ''}")
             continue
         with spinner("Asking for the account"):
-            return connect.finish(rt, provider_name, query, begun.id)
-    again = commands.line("admin", "connect-profile", provider_name, "--paste")
+            return consents.finish(rt, begun.provider, query, begun.id)
+    again = commands.line("admin", "connect-profile", begun.provider, "--paste")
     raise CommandError(f"No URL was pasted. {NOTHING_CONNECTED}", f"Run `{again}` in a terminal{EXEC_TERMINAL}.")
 
 
-def _outcome(rt: Runtime, begun: StartedConnection) -> Connected | None:
+def _outcome(rt: Runtime, begun: ConsentRow) -> Connected | None:
     """Return the outcome, or None. Raise CommandError for a failure."""
     outcome = consents.load_outcome(rt, begun.id)
-    if isinstance(outcome, consents.Failed):
+    if isinstance(outcome, OperatorError):
         raise CommandError(outcome.message, outcome.hint)
     return outcome
 
@@ -324,7 +325,7 @@ def import_profile(context: CommandContext, provider_name: str, name: str | None
         provider = known_provider(rt, provider_name)
         if file.isatty():
             print_note("Paste the credentials (JSON), then press Ctrl-D:")
-        credentials = grants.read_credentials(_text(file))
+        credentials = connect.read_credentials(_text(file))
         with spinner(f"Asking {provider.label} for the account"):
             imported = connect.import_account(rt, provider_name, credentials, name)
         print_connected(rt, imported)
@@ -337,7 +338,7 @@ def _text(file: TextIO) -> str:
         raise CommandError("The credentials are not UTF-8 text.", "Save them as JSON in UTF-8.") from None
 
 
-def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
+def print_connected(rt: Runtime, outcome: connect.Connected) -> None:
     print_line(outcome.profile_id)
     profile = profile_rows.find(rt.db, outcome.profile_id)
     assert profile is not None
@@ -446,9 +447,11 @@ def list_boards(context: CommandContext, profile_id: str, sections: bool, as_jso
     with context.open() as rt, spinner("Asking for the boards"):
         boards_of_account = boards.list_boards(rt, profile_id, with_sections=sections)
     if as_json:
-        print_json([_board_shape(board, sections) for board in boards_of_account])
+        print_json(
+            [_board_shape(board, its_sections if sections else None) for board, its_sections in boards_of_account]
+        )
         return
-    rows = [row for board in boards_of_account for row in _board_rows(board)]
+    rows = [row for board, its_sections in boards_of_account for row in _board_rows(board, its_sections)]
     create = commands.line("admin", "create-board", profile_id, "NAME")
     empty = f"This account does not have a board yet. Create a board: `{create}`"
     print_table(("ID", "Name", "Section", "Privacy", "Pins"), rows, empty)
@@ -457,20 +460,18 @@ def list_boards(context: CommandContext, profile_id: str, sections: bool, as_jso
         print_note(f"To set the default board of this profile: `{line}`")
 
 
-def _board_shape(listed_board: BoardWithSections, sections: bool) -> dict[str, object]:
-    board = listed_board.board
+def _board_shape(board: Board, sections: Sequence[BoardSection] | None) -> dict[str, object]:
     values = {"id": board.id, "name": board.name, "privacy": board.privacy, "pinCount": board.pin_count}
     shape: dict[str, object] = {key: value for key, value in values.items() if value is not None}
-    if sections:
-        shape["sections"] = [{"id": section.id, "name": section.name} for section in listed_board.sections]
+    if sections is not None:
+        shape["sections"] = [{"id": section.id, "name": section.name} for section in sections]
     return shape
 
 
-def _board_rows(listed_board: BoardWithSections) -> list[tuple[str, ...]]:
-    board = listed_board.board
+def _board_rows(board: Board, sections: Sequence[BoardSection]) -> list[tuple[str, ...]]:
     pins = "" if board.pin_count is None else str(board.pin_count)
     first = (board.id, board.name, "", (board.privacy or "").lower(), pins)
-    return [first, *((section.id, board.name, section.name, "", "") for section in listed_board.sections)]
+    return [first, *((section.id, board.name, section.name, "", "") for section in sections)]
 
 
 @click.command()
@@ -493,7 +494,7 @@ def create_board(
         created = [boards.create_section(rt, profile_id, board, title) for title in sections]
     if as_json:
         listed = [{"id": section.id, "name": section.name, "created": new} for section, new in created]
-        shape = _board_shape(BoardWithSections(board), sections=False)
+        shape = _board_shape(board, None)
         print_json({**shape, "created": is_new, "sections": listed})
         return
     print_line(board.id)

@@ -14,12 +14,13 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 from PIL import Image, ImageDraw, ImageFont
 
-from socialpub.accounts import account_sign_in, api_keys, boards, connect, consents, sign_in
-from socialpub.accounts.profiles import Connected
+from socialpub.accounts import api_keys, boards, connect, consents, sign_in
+from socialpub.accounts.connect import Connected
 from socialpub.accounts.sign_in import Purpose
 from socialpub.cli.context import CommandContext
 from socialpub.cli.output import CommandError, print_line, print_styled, spinner
 from socialpub.core import commands
+from socialpub.core.errors import OperatorError
 from socialpub.providers.auth import SignIn
 from socialpub.providers.registry import EXTENSIONS, LABELS
 from socialpub.runtime import Runtime
@@ -262,7 +263,7 @@ def _sign_in(rt: Runtime, provider: str, transcript: Transcript) -> str:
     """Connect an account of a network without a consent page. Return the profile's id."""
     line = commands.line("admin", "connect-profile", provider, "--handle", HANDLE)
     transcript.command(f"echo {APP_PASSWORD} | \\\n  {line} --password-file -")
-    connected = account_sign_in.sign_in(rt, provider, {"handle": HANDLE, "password": APP_PASSWORD})
+    connected = connect.sign_in(rt, provider, {"handle": HANDLE, "password": APP_PASSWORD})
     label = rt.providers[provider].label
     transcript.result(f"@{HANDLE} signed in to {label}: profile {connected.profile_id}")
     return connected.profile_id
@@ -270,13 +271,13 @@ def _sign_in(rt: Runtime, provider: str, transcript: Transcript) -> str:
 
 def _connect(rt: Runtime, provider: str) -> str:
     """Connect an account as its owner does in a browser. Return the profile's id."""
-    begun = connect.begin(rt, provider)
-    allow(begun.url, ACCOUNT)
+    begun, url = consents.begin(rt, provider)
+    allow(url, ACCOUNT)
     outcome = consents.load_outcome(rt, begun.id)
     match outcome:
         case Connected():
             return outcome.profile_id
-        case consents.Failed():
+        case OperatorError():
             raise CommandError(outcome.message, outcome.hint)
         case None:
             raise CommandError(f"The browser did not return to {begun.redirect_uri}.", READ_LOG)
@@ -288,7 +289,7 @@ def _choose_board(rt: Runtime, profile_id: str, transcript: Transcript) -> str:
     listed = boards.list_boards(rt, profile_id)
     if not listed:
         raise CommandError("The sandbox's Pinterest account has no boards.", "Choose another folder: --folder DIR")
-    board = listed[0].board
+    board, _ = listed[0]
     transcript.result(f"“{board.name}”, board {board.id}")
     return board.id
 

@@ -45,7 +45,7 @@ CREATE TABLE profile (
     created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
     access_token BLOB, refresh_token BLOB, access_expires_at TEXT, refresh_expires_at TEXT,
     scopes TEXT NOT NULL DEFAULT '', facts TEXT NOT NULL DEFAULT '{{}}', options TEXT NOT NULL DEFAULT '{{}}',
-    reason TEXT, disconnected_at TEXT, renewed_at TEXT, warned_at TEXT, account_name TEXT, account_read_at TEXT
+    reason TEXT, disconnected_at TEXT, renewed_at TEXT, account_name TEXT, account_read_at TEXT
 );
 -- An account is connected once at a time. After `disconnect`, the same account may return as a new profile.
 CREATE UNIQUE INDEX profile_account ON profile (provider, account_id) WHERE status <> 'disconnected';

@@ -65,11 +65,6 @@ def list_all(db: Database) -> list[ProfileRow]:
     return list(ProfileRow.select().order_by(ProfileRow.created_at, ProfileRow.id).execute(db))
 
 
-def not_warned_since(db: Database, instant: str) -> list[ProfileRow]:
-    """Return the connected profiles without a warning since then, oldest first."""
-    return [row for row in list_all(db) if row.is_connected and (row.warned_at or "") <= instant]
-
-
 def renewable(db: Database) -> list[ProfileRow]:
     """Return the active profiles with a refresh token, in the order of their last renewal."""
     query = ProfileRow.select().where((ProfileRow.status == ProfileStatus.ACTIVE) & ~ProfileRow.refresh_token.is_null())

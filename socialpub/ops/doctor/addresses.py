@@ -12,8 +12,8 @@ from enum import StrEnum
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from socialpub.accounts import consents
 from socialpub.accounts import profiles as accounts
+from socialpub.accounts import redirects
 from socialpub.core import commands
 from socialpub.core.clock import parse, stamp
 from socialpub.core.sd_notify import format_host
@@ -163,7 +163,7 @@ def check_networks(rt: Runtime, connected: Sequence[ProfileRow]) -> Iterator[Fin
 
 
 def _check_app(settings: Settings, provider: Provider, profiles: Sequence[ProfileRow]) -> Iterator[Finding]:
-    rule = consents.check_redirect_address(settings, provider)
+    rule = redirects.check(settings, provider)
     if rule is not None and rule.remedy is None:
         yield ok("redirect address", rule.sentence)
     elif rule is not None and rule.remedy is not None:

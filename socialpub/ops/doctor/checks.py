@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core import commands, progress, units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core import logging
 from socialpub.core.clock import after, parse, stamp
 from socialpub.core.errors import SocialpubError, cut

@@ -14,8 +14,8 @@ from importlib.util import find_spec
 
 from pydantic import SecretStr
 
-from socialpub.accounts import hints
-from socialpub.accounts.hints import Surface
+from socialpub.accounts import remedies
+from socialpub.accounts.remedies import Surface
 from socialpub.core import units
 from socialpub.core.clock import new_id
 from socialpub.core.errors import Conflict, InvalidRequest, NotFound, OperatorError
@@ -190,13 +190,13 @@ def _call_apprise(url: str, title: str = "", body: str = "") -> str | None:
 def check_services(rt: Runtime, surface: Surface) -> Iterator[Finding]:
     services = list_services(rt)
     if not services:
-        yield note("notify", "No notification address is set.", hints.add_address(surface))
+        yield note("notify", "No notification address is set.", remedies.add_address(surface))
     try:
         refuse_wrong_addresses(rt.settings)
     except OperatorError as error:
         yield problem_of("notify", error)
     for service in services:
-        yield _check_service(service, hints.test_message(surface))
+        yield _check_service(service, remedies.test_message(surface))
 
 
 def _check_service(service: Service, test: str) -> Finding:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from socialpub.accounts import hints
+from socialpub.accounts import remedies
 from socialpub.core import logging, units
 from socialpub.core.clock import after, parse
 from socialpub.core.errors import Unavailable
@@ -196,12 +196,12 @@ def interpret_unusable(delivery: Delivery, profile: ProfileRow) -> Refused | Nee
         case ProfileStatus.DISCONNECTED if delivery.phase.may_be_public:
             return not_readable("The profile was disconnected.")
         case ProfileStatus.DISCONNECTED:
-            how = hints.reconnect(profile.provider)
+            how = remedies.reconnect(profile.provider)
             return Refused(
                 f"The profile was disconnected. To connect the account again, {how}. Then create the post again."
             )
         case ProfileStatus.REAUTH_REQUIRED:
-            return NeedsReauth(hints.reconnect_message(profile.provider, profile.reason))
+            return NeedsReauth(remedies.reconnect_message(profile.provider, profile.reason))
         case _:
             return None
 
@@ -215,7 +215,7 @@ def _is_unusable(settlement: Settlement, reasons: Collection[str]) -> bool:
     delivery = settlement.delivery
     profile = profile_rows.get(settlement.tx, delivery.profile_id)
     if WaitReason.RECONNECT in reasons:
-        return settlement.ended_unconnected(hints.reconnect_message(profile.provider, profile.reason))
+        return settlement.ended_unconnected(remedies.reconnect_message(profile.provider, profile.reason))
     match interpret_unusable(delivery, profile):
         case Refused(message):
             settlement.fail(message)

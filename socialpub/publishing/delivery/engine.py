@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from socialpub.accounts import grants, hints, tokens
+from socialpub.accounts import profiles, remedies, tokens
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
@@ -346,7 +346,7 @@ def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: Cal
     return Job(
         content=run.content,
         options=options,
-        account=grants.to_account(run.profile),
+        account=profiles.to_account(run.profile),
         memo=dict(delivery.memo),
         token=token,
         call=_Calls(rt, delivery, trace).call,
@@ -372,13 +372,9 @@ def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: Cal
 #
 # Exceptions describe the call, results describe the post. A network's own error table is asked first.
 
-LOCKED_SECONDS = 10.0
-
 
 def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, trace: CallTrace) -> Result:
     match error:
-        case tokens.Locked():
-            return Retry(error.message, seconds=LOCKED_SECONDS)
         case NotSent():
             return Retry(error.message, error.code)
         case Throttled():
@@ -391,7 +387,7 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, trac
         case AppRefused():
             return Held(error.message, error.code)
         case AuthExpired() | Rejected(reauth=True):
-            return NeedsReauth(hints.reconnect_message(delivery.provider, error.message), error.code)
+            return NeedsReauth(remedies.reconnect_message(delivery.provider, error.message), error.code)
         case Rejected() if delivery.phase.reads_back:
             return not_readable(error.message)
         case Rejected():

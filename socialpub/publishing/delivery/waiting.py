@@ -1,18 +1,14 @@
-"""The waits of a delivery: their reasons and their ends."""
+"""The deadlines of a delivery, and the waits that they do not count."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-from socialpub.accounts import hints
 from socialpub.core import units
-from socialpub.core.clock import after, later, parse, stamp
+from socialpub.core.clock import after, later, parse
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
-from socialpub.db.tables import profile_rows, waits
-from socialpub.db.tables.log_entries import AttemptOutcome
-from socialpub.db.tables.waits import REASONS, WaitReason
+from socialpub.db.tables import waits
+from socialpub.db.tables.waits import WaitReason
 from socialpub.runtime import Runtime
 
 # --- gaps and fairness -----------------------------------------------------------------------------------------------
@@ -91,48 +87,3 @@ def begin_gap(rt: Runtime, tx: Database, delivery: Delivery, *, is_unknown: bool
         reason = f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap)."
         until = after(tx.stamp, gap.total_seconds())
         waits.record_span(tx, WaitReason.GAP, delivery.profile_id, waits.COMMITS, tx.stamp, until, reason)
-
-
-# --- what is shown ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ShownWait:
-    """The wait of a delivery as attempts and pages show it."""
-
-    delivery_id: str
-    reason: WaitReason
-    sentence: str
-    since: str
-    until: str | None
-    code: str | None
-    post_id: str | None
-    """The parent for which a reply waits."""
-
-    @property
-    def outcome(self) -> AttemptOutcome:
-        act = self.reason is not WaitReason.EQUAL and REASONS[self.reason].needs_act
-        return AttemptOutcome.HELD if act else AttemptOutcome.WAITING
-
-
-def list_shown(rt: Runtime, db: Database, post_id: str) -> dict[str, ShownWait]:
-    """Return the waits of a post's deliveries, by delivery."""
-    return {row.delivery_id: _shown(rt, db, row) for row in waits.list_of_post(db, post_id, rt.stamp())}
-
-
-def _shown(rt: Runtime, db: Database, row: Any) -> ShownWait:
-    reason, until = WaitReason(row.reason), row.until
-    sentence = REASONS[reason].sentence.format(message=row.message, since=row.since)
-    due_at, parent = parse(row.due_at), None
-    match reason:
-        case WaitReason.RECONNECT:
-            profile = profile_rows.find(db, row.profile_id)
-            assert profile is not None
-            sentence = hints.reconnect_message(profile.provider, profile.reason)
-            own = waits.total_spans(db, profile.id, due_at, (WaitReason.GAP, WaitReason.STEP))
-            until = stamp(later(due_at, rt.settings.publishing.max_lateness) + own)
-        case WaitReason.APPROVAL:
-            until = stamp(approval_deadline(rt, row.due_at))
-        case WaitReason.PARENT:
-            parent = row.message
-    return ShownWait(row.delivery_id, reason, sentence, row.since, until, row.code, parent)

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from socialpub.accounts import grants
+from socialpub.accounts import profiles
 from socialpub.core.errors import FieldError
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
@@ -47,7 +47,7 @@ def check_content(
     """Return the canonical options, and the problems of this content for the profile's network."""
     provider = rt.providers[profile.provider]
     options, wrong = provider.read_options(given)
-    problems = provider.check(content, options, grants.to_account(profile))
+    problems = provider.check(content, options, profiles.to_account(profile))
     return options, [*wrong, *_leave_out(problems, wrong, provider.option_table, given)] if wrong else problems
 
 

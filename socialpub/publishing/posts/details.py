@@ -6,19 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from socialpub.accounts import remedies
+from socialpub.core.clock import later, parse, stamp
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import DeliveryRow
 from socialpub.db.queries import api_json
 from socialpub.db.states import COMMITS, State
-from socialpub.db.tables import artifact_rows, audit_log, delivery_rows
+from socialpub.db.tables import artifact_rows, audit_log, delivery_rows, profile_rows, waits
 from socialpub.db.tables.audit_log import AuditEntry
 from socialpub.db.tables.log_entries import AttemptOutcome
-from socialpub.db.tables.waits import WaitReason
+from socialpub.db.tables.waits import REASONS, WaitReason
 from socialpub.providers.base import LINK_CARD
 from socialpub.providers.registry import DRAFT_MODES
 from socialpub.publishing.delivery import waiting
-from socialpub.publishing.delivery.waiting import ShownWait
 from socialpub.runtime import Runtime
 
 IN_APP = "inApp"
@@ -50,6 +51,8 @@ class DeliveryWait:
     until: str | None = None
     reason: WaitReason | None = None
     """None: no other post and no network delays the delivery."""
+    since: str = ""
+    code: str | None = None
     post_id: str | None = None
     """The post to which this post replies, if the delivery waits for it."""
 
@@ -124,17 +127,38 @@ class PostDetails:
 
 def load_attempts(rt: Runtime, db: Database, post_id: str) -> bytes:
     """Return the JSON of the attempts of a post. A present wait is the last attempt of its delivery."""
-    return _attempts(rt, db, post_id, waiting.list_shown(rt, db, post_id))
+    return _attempts(rt, db, post_id, list_waits(rt, db, post_id))
 
 
-def _attempts(rt: Runtime, db: Database, post_id: str, shown: Mapping[str, ShownWait]) -> bytes:
-    rows = {
-        one.delivery_id: {
-            "since": one.since, "outcome": one.outcome, "message": one.sentence, "code": one.code, "until": one.until
-        }
-        for one in shown.values()
-    }  # fmt: skip
+def _attempts(rt: Runtime, db: Database, post_id: str, waits_by_delivery: Mapping[str, DeliveryWait]) -> bytes:
+    rows = {}
+    for delivery_id, wait in waits_by_delivery.items():
+        is_held = wait.reason not in (None, WaitReason.EQUAL) and REASONS[wait.reason].needs_act
+        outcome = AttemptOutcome.HELD if is_held else AttemptOutcome.WAITING
+        values = {"message": wait.sentence, "code": wait.code, "until": wait.until}
+        rows[delivery_id] = {"since": wait.since, "outcome": outcome, **values}
     return api_json.attempts(db, post_id, rt.stamp(), rows)
+
+
+def list_waits(rt: Runtime, db: Database, post_id: str) -> dict[str, DeliveryWait]:
+    """Return the waits of a post's deliveries that attempts and pages show, by delivery."""
+    return {row.delivery_id: _describe_wait(rt, db, row) for row in waits.list_of_post(db, post_id, rt.stamp())}
+
+
+def _describe_wait(rt: Runtime, db: Database, row: Any) -> DeliveryWait:
+    reason, until, parent = WaitReason(row.reason), row.until, None
+    sentence = REASONS[reason].sentence.format(message=row.message, since=row.since)
+    match reason:
+        case WaitReason.RECONNECT:
+            profile = profile_rows.get(db, row.profile_id)
+            sentence = remedies.reconnect_message(profile.provider, profile.reason)
+            own = waits.total_spans(db, profile.id, parse(row.due_at), (WaitReason.GAP, WaitReason.STEP))
+            until = stamp(later(parse(row.due_at), rt.settings.publishing.max_lateness) + own)
+        case WaitReason.APPROVAL:
+            until = stamp(waiting.approval_deadline(rt, row.due_at))
+        case WaitReason.PARENT:
+            parent = row.message
+    return DeliveryWait(sentence, until, reason, row.since, row.code, parent)
 
 
 def load_details(rt: Runtime, db: Database, post_id: str) -> PostDetails | None:
@@ -143,14 +167,14 @@ def load_details(rt: Runtime, db: Database, post_id: str) -> PostDetails | None:
     if shown is None:
         return None
     post = json.loads(shown)
-    waits = waiting.list_shown(rt, db, post_id)
-    attempts = json.loads(_attempts(rt, db, post_id, waits))
+    waits_by_delivery = list_waits(rt, db, post_id)
+    attempts = json.loads(_attempts(rt, db, post_id, waits_by_delivery))
     rows = delivery_rows.list_of_post(db, post_id)
     artifacts = [artifact_rows.find(db, item["artifactId"]) for item in post["media"]]
     return PostDetails(
         post,
         [
-            _details(db, row, one, attempts, _wait(row, waits.get(row.id), attempts, rt.stamp()))
+            _details(db, row, one, attempts, _wait(row, waits_by_delivery.get(row.id), attempts, rt.stamp()))
             for row, one in zip(rows, post["deliveries"], strict=True)
         ],
         attempts,
@@ -186,13 +210,13 @@ def _steps(delivery: Delivery) -> list[PlanStep]:
     ]
 
 
-def _wait(row: DeliveryRow, shown: ShownWait | None, attempts: list[dict[str, Any]], now: str) -> DeliveryWait | None:
+def _wait(row: DeliveryRow, wait: DeliveryWait | None, attempts: list[dict[str, Any]], now: str) -> DeliveryWait | None:
     if State(row.state).final:
         return None
     if row.state == State.RUNNING:
         return DeliveryWait(AT_WORK)
-    if shown is not None:
-        return DeliveryWait(shown.sentence, shown.until, shown.reason, shown.post_id)
+    if wait is not None:
+        return wait
     if row.run_at <= now:
         return DeliveryWait(ITS_TURN)
     last: dict[str, Any] = next((one for one in reversed(attempts) if one["deliveryId"] == row.id), {})

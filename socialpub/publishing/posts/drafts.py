@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from socialpub.accounts import grants, hints, key_limits
+from socialpub.accounts import key_limits, profiles, remedies
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import units, validation
 from socialpub.core.clock import parse, parse_id, stamp
@@ -269,7 +269,7 @@ def check_draft(
         provider = rt.providers[profile.provider]
         chosen = provider.read_options(options)[0]
         problems = _common(check_content(rt, profile, content, options)[1] for content in contents)
-        notes = _common(provider.notes(content, chosen, grants.to_account(profile)) for content in contents)
+        notes = _common(provider.notes(content, chosen, profiles.to_account(profile)) for content in contents)
         notes += [
             f"Media item {file.position + 1}: {note}"
             for file in contents[0].media
@@ -284,7 +284,7 @@ def check_draft(
         if profile.status == ProfileStatus.REAUTH_REQUIRED:
             hours = waiting.format_hours(rt.settings.publishing.max_lateness)
             wait = f"Posts for this profile wait until then. A post that is more than {hours} late fails."
-            notes = [f"{hints.reconnect_message(profile.provider, profile.reason)} {wait}", *notes]
+            notes = [f"{remedies.reconnect_message(profile.provider, profile.reason)} {wait}", *notes]
         else:
             notes = _gap_notes(rt, db, draft, profile.id, editing) + notes
         parent = replies.find_parent(db, target.reply_to)

@@ -7,9 +7,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from socialpub.accounts import account_sign_in, avatars, boards, connect, consents, profiles, questions, tokens, upkeep
-from socialpub.accounts.hints import Surface
-from socialpub.accounts.profiles import Connected
+from socialpub.accounts import avatars, boards, connect, consents, profiles, queries, redirects, tokens, upkeep
+from socialpub.accounts.connect import Connected
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError, Unavailable
 from socialpub.db.models import ConsentRow, ProfileRow
 from socialpub.db.queries.profile_queue import count_queued_by_profile
@@ -38,7 +38,7 @@ async def index(rt: Runtime, visit: Visit) -> Response:
         waiting=dict(count_queued_by_profile(rt.db)),
         avatars=avatars.list_versions(rt),
         attempts=access_rows.waiting_consents(rt.db, Surface.DASHBOARD, rt.stamp()),
-        missing_apps={name: connect.find_missing_app(rt, name) for name in rt.providers},
+        missing_apps={name: redirects.find_missing_app(rt, name) for name in rt.providers},
         fields={one.label: one.auth.fields for one in rt.providers.values() if isinstance(one.auth, SignIn)},
     )
 
@@ -92,8 +92,8 @@ async def create_section(rt: Runtime, visit: Visit) -> Response:
     profile_id, name, board_id = visit.params["profileId"], visit.form.text("section"), visit.form.text("of")
 
     def create() -> tuple[str, bool]:
-        with questions.explain_failures(rt, profiles.get(rt.db, profile_id), boards.UNKNOWN, Surface.DASHBOARD):
-            listed = questions.answer(rt, boards.of_profile(rt, profile_id))
+        with queries.explain_failures(rt, profiles.get(rt.db, profile_id), boards.UNKNOWN, Surface.DASHBOARD):
+            listed = queries.load(rt, boards.of_profile(rt, profile_id))
         board = next((one for one in listed if one.id == board_id), None)
         if board is None:
             raise InvalidRequest.at("of", message="is not one of this account's boards")
@@ -164,9 +164,9 @@ async def refresh(rt: Runtime, visit: Visit) -> Response:
 
     def renew() -> list[str]:
         if renewable:
-            with questions.explain_failures(rt, profile, "The tokens cannot be renewed.", Surface.DASHBOARD):
+            with queries.explain_failures(rt, profile, "The tokens cannot be renewed.", Surface.DASHBOARD):
                 tokens.renew(rt, profile.id)
-        with questions.explain_failures(rt, profile, "The account data could not be fetched.", Surface.DASHBOARD):
+        with queries.explain_failures(rt, profile, "The account data could not be fetched.", Surface.DASHBOARD):
             return upkeep.fetch_account_data(rt, profile.id)
 
     changes = await asyncio.to_thread(renew)
@@ -213,11 +213,11 @@ async def _connect(visit: Visit, provider_name: str, profile: ProfileRow | None 
     """Begin to connect an account, or the account of `profile` again."""
     auth, profile_id = visit.rt.providers[provider_name].auth, profile.id if profile else None
     if isinstance(auth, SignIn):
-        account_sign_in.check(visit.rt, visit.rt.providers[provider_name], profile_id, Surface.DASHBOARD)
+        connect.check_sign_in(visit.rt, visit.rt.providers[provider_name], profile_id, Surface.DASHBOARD)
         return await _sign_in(visit, provider_name, auth.fields, profile)
-    begin = partial(connect.begin, profile_id=profile_id, surface=Surface.DASHBOARD)
-    begun = await asyncio.to_thread(begin, visit.rt, provider_name)
-    return _show_consent(visit, provider_name, begun.id, begun.redirect_uri, consent_url=begun.url)
+    begin = partial(consents.begin, profile_id=profile_id, surface=Surface.DASHBOARD)
+    begun, url = await asyncio.to_thread(begin, visit.rt, provider_name)
+    return _show_consent(visit, provider_name, begun.id, begun.redirect_uri, consent_url=url)
 
 
 async def _sign_in(
@@ -234,17 +234,17 @@ async def _sign_in(
     if any(visit.form.texts(field.name) for field in fields):
         given = {field.name: visit.form.text(field.name) for field in fields}
         sign_in = partial(
-            account_sign_in.sign_in,
+            connect.sign_in,
             profile_id=profile.id if profile else None,
             surface=Surface.DASHBOARD,
             server=visit.form.text("server") or None,
         )
         try:
             finished = await asyncio.to_thread(sign_in, rt, provider_name, given)
-        except account_sign_in.WrongValue as error:
+        except connect.WrongValue as error:
             errors[error.field] = error.sentence
             server = visit.form.text("server")
-        except account_sign_in.UnconfirmedServer as error:
+        except connect.UnconfirmedServer as error:
             server, question = error.server, error.message
         except OperatorError as error:
             problem = error.sentence
@@ -278,8 +278,8 @@ async def waiting(rt: Runtime, visit: Visit) -> Response:
         return _show_consent(visit, row.provider, row.id, row.redirect_uri)
     if visit.is_fragment:
         return visit.reload(visit.path)
-    if isinstance(outcome, consents.Failed):
-        return visit.go("/profiles", alert=f"{outcome.message} {outcome.hint or ''}".strip())
+    if isinstance(outcome, OperatorError):
+        return visit.go("/profiles", alert=outcome.sentence)
     return _connected(rt, visit, outcome)
 
 
@@ -288,8 +288,8 @@ async def paste(rt: Runtime, visit: Visit) -> Response:
     """Finish the attempt with the redirected address."""
     row = _attempt(rt, visit)
     try:
-        query = consents.read_pasted_address(visit.form.text("address"), row.redirect_uri)
-        finished = await asyncio.to_thread(connect.finish, rt, row.provider, query, row.id)
+        query = redirects.read_pasted_address(visit.form.text("address"), row.redirect_uri)
+        finished = await asyncio.to_thread(consents.finish, rt, row.provider, query, row.id)
     except OperatorError as error:
         if consents.load_outcome(rt, row.id) is not None:
             return visit.go("/profiles", alert=error.sentence)
@@ -307,7 +307,7 @@ def _attempt(rt: Runtime, visit: Visit) -> ConsentRow:
 def _connected(rt: Runtime, visit: Visit, finished: Connected) -> Response:
     profile = profiles.get(rt.db, finished.profile_id)
     label = rt.providers[profile.provider].label
-    return visit.go(f"/profiles/{profile.id}", status=profiles.connected_sentence(profile, label, finished))
+    return visit.go(f"/profiles/{profile.id}", status=finished.sentence(profile, label))
 
 
 def _show_consent(
@@ -326,7 +326,7 @@ def _show_consent(
     """
     rt = visit.rt
     provider = rt.providers[provider_name]
-    rule = consents.check_redirect_address(rt.settings, provider)
+    rule = redirects.check(rt.settings, provider)
     accepted = rule is None or rule.remedy is None
     return visit.show(
         "to_consent.html",
@@ -337,5 +337,5 @@ def _show_consent(
         attempt=attempt_id,
         redirect_uri=redirect_uri,
         consent_url=consent_url,
-        goes_on=bool(consent_url) and accepted and consents.returns_here(rt.settings, provider_name),
+        goes_on=bool(consent_url) and accepted and redirects.returns_here(rt.settings, provider_name),
     )

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from socialpub import runtime
 from socialpub.accounts import api_keys, sign_in
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core import units, version
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest, NotFound

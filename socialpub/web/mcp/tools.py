@@ -172,10 +172,11 @@ async def _with_summary(call: ToolCall, shown: dict[str, Any]) -> dict[str, Any]
 
 async def _list_profiles(call: ToolCall) -> dict[str, Any]:
     shown = await call.run(profiles.index, "GET", "/profiles")
-    limits = key_limits.load(call.rt, call.rt.db, call.caller)
-    given = {"postsPerDay": limits.posts_per_day, "leftToday": limits.left_today, "approval": limits.approval}
-    known = {name: value for name, value in given.items() if value is not None}
-    return {**shown, "now": call.rt.stamp(), "limits": known}
+    caller = call.caller
+    left = key_limits.count_left(call.rt, caller)
+    values = {"postsPerDay": caller.posts_per_day, "leftToday": left, "approval": caller.approval}
+    limits = {name: value for name, value in values.items() if value is not None}
+    return {**shown, "now": call.rt.stamp(), "limits": limits}
 
 
 async def _get_choices(call: ToolCall) -> dict[str, Any]:

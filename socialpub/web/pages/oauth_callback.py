@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import Response
 
-from socialpub.accounts import connect, profiles
-from socialpub.accounts.hints import Surface
-from socialpub.accounts.profiles import Connected
+from socialpub.accounts import consents, profiles
+from socialpub.accounts.connect import Connected
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import NotFound, OperatorError
 from socialpub.providers.oauth import OAuth
 from socialpub.runtime import Runtime
@@ -41,15 +41,16 @@ async def callback(rt: Runtime, request: Request) -> Response:
     finished: Connected | OperatorError
     try:
         # The call to the network may take a minute and would block the event loop.
-        finished = await asyncio.to_thread(connect.finish, rt, provider.name, query)
+        finished = await asyncio.to_thread(consents.finish, rt, provider.name, query)
     except OperatorError as error:
-        if isinstance(error, connect.UnknownState):
+        if isinstance(error, consents.UnknownState):
             request.app.state.rate_limits.count_guess(client_address.of_request(request))
         finished = error
-    origin, place = connect.find_origin(rt, provider.name, query), None
+    origin, place = consents.find_by_state(rt.db, provider.name, query), None
     visit: Visit | None = None
-    if origin is not None and origin.surface is Surface.DASHBOARD:
-        place = f"/profiles/{origin.profile_id}" if origin.profile_id else "/profiles"
+    if origin is not None and origin.door == Surface.DASHBOARD:
+        profile_id = origin.profile_id or origin.expected_profile_id
+        place = f"/profiles/{profile_id}" if profile_id else "/profiles"
         visit = await read_visit(request)
         visit.headers += PRIVATE.items()
         visit = visit if visit.session is not None else None
@@ -61,6 +62,6 @@ async def callback(rt: Runtime, request: Request) -> Response:
         return pages.respond("not_connected.html", 400, headers, **values)
     profile = profiles.get(rt.db, finished.profile_id)
     if visit is not None:
-        return visit.go(place or "/", status=profiles.connected_sentence(profile, provider.label, finished))
+        return visit.go(place or "/", status=finished.sentence(profile, provider.label))
     values = {"account": profiles.handle(profile), "profile_name": profile.name, "finished": finished}
     return pages.respond("connected.html", 200, headers, label=provider.label, way_back=way_back, **values)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import avatars, connect, grants, profiles, upkeep
+from socialpub.accounts import avatars, connect, profiles, upkeep
 from socialpub.db import appliance_state
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
@@ -35,7 +35,7 @@ def profile(rt: Runtime, world: World) -> str:
 
 
 def connected(rt: Runtime, world: World, **grant: Any) -> str:
-    tokens = grants.read_credentials(json.dumps(world.x.grant("demo", **grant)))
+    tokens = connect.read_credentials(json.dumps(world.x.grant("demo", **grant)))
     return connect.import_account(rt, "x", tokens).profile_id
 
 
@@ -98,7 +98,7 @@ def test_account_data_are_refreshed_once_a_week_with_one_call(rt, world, profile
 
 
 def connected_studio(rt: Runtime, world: World) -> str:
-    return connect.import_account(rt, "x", grants.read_credentials(json.dumps(world.x.grant("studio")))).profile_id
+    return connect.import_account(rt, "x", connect.read_credentials(json.dumps(world.x.grant("studio")))).profile_id
 
 
 def test_a_paused_appliance_and_an_account_that_must_be_connected_again_are_left_alone(rt, world, profile, clock):

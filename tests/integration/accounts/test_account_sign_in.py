@@ -1,16 +1,14 @@
 """Accounts of a network without a consent page are connected with the values of its fields."""
 
-import errno
 import logging
-import os
 from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, grants, profiles, tokens
-from socialpub.accounts.account_sign_in import WrongValue, sign_in
-from socialpub.accounts.grants import Credentials
-from socialpub.accounts.hints import Surface
+from socialpub.accounts import connect, profiles, tokens
+from socialpub.accounts.connect import WrongValue, sign_in
+from socialpub.accounts.remedies import Surface
+from socialpub.accounts.tokens import Credentials
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError, Unavailable
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.states import ProfileStatus, State
@@ -54,9 +52,9 @@ def test_an_account_is_connected_with_its_fields(rt, network):
     connected = sign_in(rt, "bluesky", {"handle": " demo.test ", "password": f"{APP_PASSWORD}\n"}, "News")
     profile = profile_rows.find(rt.db, connected.profile_id)
     assert (profile.name, profile.username, profile.status) == ("News", "demo.test", ProfileStatus.ACTIVE)
-    assert (profile.account_id, grants.to_account(profile).server) == ("did:plc:demo.test", "https://pds.test")
+    assert (profile.account_id, profiles.to_account(profile).server) == ("did:plc:demo.test", "https://pds.test")
     assert network.auth.given == [DEMO]
-    assert grants.open_access_token(rt.secrets, profile) == "access-token-1"
+    assert tokens.open_access_token(rt.secrets, profile) == "access-token-1"
     assert profile.access_expires_at < profile.refresh_expires_at
     assert not connected.revived
     assert actions(rt)[-1] == "profile.connected"
@@ -183,11 +181,11 @@ def test_the_password_is_neither_stored_nor_logged(rt, network, password, caplog
 
 
 def test_without_room_for_the_tokens_the_network_is_not_asked(rt, network, monkeypatch):
-    def refuse(*_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def refuse(_: Runtime) -> None:
+        raise Unavailable("The disk is full.")
 
-    monkeypatch.setattr(os, "posix_fallocate", refuse)
-    with pytest.raises(Unavailable, match="Free some disk space"):
+    monkeypatch.setattr(tokens, "require_disk_space", refuse)
+    with pytest.raises(Unavailable, match="full"):
         sign_in(rt, "bluesky", DEMO)
     assert network.auth.given == []
 
@@ -215,7 +213,7 @@ def refreshed(rt: Runtime, network: ScriptedSignInNetwork, identity: Identity) -
 def test_a_refresh_stores_a_new_handle_and_server_with_the_pair(rt, network):
     facts = {"server": "https://other.test", "blob_limit": 1_000}
     profile = refreshed(rt, network, Identity("did:plc:demo.test", "new.test", None, None, facts))
-    assert grants.open_access_token(rt.secrets, profile) == "access-token-9"
+    assert tokens.open_access_token(rt.secrets, profile) == "access-token-9"
     assert (profile.username, profile.name) == ("new.test", "Demo.Test")
     assert dict(profile.facts) == facts
     assert "new.test" in {row["username"] for row in rows(rt)}
@@ -227,6 +225,6 @@ def test_the_tokens_of_another_account_are_refused(rt, network):
     assert refused.value.reauth
     (profile,) = (profile_rows.find(rt.db, row["id"]) for row in rows(rt))
     assert (profile.username, profile.status) == ("demo.test", ProfileStatus.REAUTH_REQUIRED)
-    assert grants.open_access_token(rt.secrets, profile) == "access-token-1"
+    assert tokens.open_access_token(rt.secrets, profile) == "access-token-1"
     sign_in(rt, "bluesky", DEMO)
     assert profile_rows.find(rt.db, profile.id).status == ProfileStatus.ACTIVE

@@ -5,16 +5,13 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, consents, profiles, tokens, upkeep
-from socialpub.accounts.connect import StartedFrom, UnknownState
-from socialpub.accounts.consents import Failed, WrongAddress, read_pasted_address
-from socialpub.accounts.hints import Surface
-from socialpub.accounts.profiles import Connected
+from socialpub.accounts import consents, profiles, redirects, tokens, upkeep
+from socialpub.accounts.connect import Connected
+from socialpub.accounts.consents import UnknownState
+from socialpub.accounts.redirects import WrongAddress, read_pasted_address
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
-from socialpub.core.settings.networks import XSection
 from socialpub.core.settings.schema import ProvidersSection
-from socialpub.db.states import State
-from socialpub.db.tables import profile_rows
 from socialpub.providers import registry
 from socialpub.providers.auth import Identity
 from socialpub.providers.auth import Tokens as Grant
@@ -22,10 +19,8 @@ from socialpub.providers.responses import NoAnswer, NotSent, Rejected
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.support.appliance import accept, add_profile, open_appliance, state_of
+from tests.support.appliance import add_profile, open_appliance
 from tests.support.consent_browser import Browser, query_of
-from tests.support.drain import drain
-from tests.support.sandbox_http import HOST, FaultTransport, http_over
 from tests.support.scripted_network import ScriptedNetwork
 from tests.support.select import select_all, select_one, select_value
 
@@ -52,8 +47,14 @@ def rows(rt: Runtime) -> list[Any]:
 
 
 def connected(rt: Runtime, browser: Browser, network: str = "x", account: str = "demo", **how: Any) -> Connected:
-    begun = connect.begin(rt, network, **how)
-    return connect.finish(rt, network, query_of(browser.decides(begun.url, account)))
+    _, url = consents.begin(rt, network, **how)
+    return consents.finish(rt, network, query_of(browser.decides(url, account)))
+
+
+def failure_of(rt: Runtime, consent_id: str) -> str:
+    outcome = consents.load_outcome(rt, consent_id)
+    assert isinstance(outcome, OperatorError)
+    return outcome.sentence
 
 
 # --- the way it should go --------------------------------------------------------------------------------------------
@@ -61,11 +62,11 @@ def connected(rt: Runtime, browser: Browser, network: str = "x", account: str = 
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_an_account_is_connected_by_its_owners_consent(rt, browser, network):
-    begun = connect.begin(rt, network, "News")
+    begun, url = consents.begin(rt, network, "News")
     assert consents.load_outcome(rt, begun.id) is None
-    back = browser.decides(begun.url)
+    back = browser.decides(url)
     assert back.startswith(f"http://127.0.0.1:8000/oauth/{network}/callback?")
-    finished = connect.finish(rt, network, query_of(back))
+    finished = consents.finish(rt, network, query_of(back))
     assert finished == consents.load_outcome(rt, begun.id)
     (profile,) = rows(rt)
     assert (profile["id"], profile["name"], profile["status"]) == (finished.profile_id, "News", "active")
@@ -76,94 +77,82 @@ def test_an_account_is_connected_by_its_owners_consent(rt, browser, network):
     assert select_value(rt.db, "SELECT verifier FROM consent") == b"", "the verifier is used once"
 
 
-def test_scheduled_posts_are_published_after_the_account_is_connected_again(rt, browser, world, clock):
-    first = connected(rt, browser)
-    post = accept(rt, first.profile_id, body="Good evening", at=clock.now().replace(hour=18))
-    rt.write(lambda _, tx: profile_rows.require_reauth(tx, first.profile_id, "The tokens are refused."))
-    connected(rt, browser)
-    drain(rt, clock)
-    assert state_of(rt, post) is State.PUBLISHED
-    assert [one.text for one in world.x.posts] == ["Good evening"]
-
-
 # --- the ways it may go wrong ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_a_denied_consent_connects_no_account_and_is_reported(rt, browser, network):
-    begun = connect.begin(rt, network)
+    begun, url = consents.begin(rt, network)
     with pytest.raises(OperatorError, match="did not give") as refused:
-        connect.finish(rt, network, query_of(browser.decides(begun.url, decision="deny")))
+        consents.finish(rt, network, query_of(browser.decides(url, decision="deny")))
     assert f"socialpub admin connect-profile {network}" in str(refused.value.hint)
-    assert consents.load_outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
+    assert failure_of(rt, begun.id) == refused.value.sentence
     assert rows(rt) == []
 
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_an_answer_works_once(rt, browser, network):
-    begun = connect.begin(rt, network)
-    query = query_of(browser.decides(begun.url))
-    finished = connect.finish(rt, network, query)
+    begun, url = consents.begin(rt, network)
+    query = query_of(browser.decides(url))
+    finished = consents.finish(rt, network, query)
     with pytest.raises(OperatorError, match="already used: the account is connected"):
-        connect.finish(rt, network, query)
+        consents.finish(rt, network, query)
     assert consents.load_outcome(rt, begun.id) == finished, "a reload of the page changes nothing"
     assert len(rows(rt)) == 1
 
 
 def test_an_answer_that_comes_after_ten_minutes_is_too_late(rt, browser, clock):
-    begun = connect.begin(rt, "x")
+    begun, url = consents.begin(rt, "x")
     clock.forward(599)
-    query = query_of(browser.decides(begun.url))
+    query = query_of(browser.decides(url))
     assert consents.load_outcome(rt, begun.id) is None
     clock.forward(1)
     with pytest.raises(OperatorError, match="more than ten minutes"):
-        connect.finish(rt, "x", query)
-    outcome = consents.load_outcome(rt, begun.id)
-    assert isinstance(outcome, Failed)
-    assert "did not return" in outcome.message
+        consents.finish(rt, "x", query)
+    assert "did not return" in failure_of(rt, begun.id)
     assert rows(rt) == []
 
 
 def test_an_answer_with_an_unknown_state_connects_no_account(rt, browser, world):
-    begun = connect.begin(rt, "x")
-    query = query_of(browser.decides(begun.url))
+    begun, url = consents.begin(rt, "x")
+    query = query_of(browser.decides(url))
     for state in ("", "somebody-else's", query["state"][:-1]):
         with pytest.raises(UnknownState):
-            connect.finish(rt, "x", {**query, "state": state})
+            consents.finish(rt, "x", {**query, "state": state})
     with pytest.raises(UnknownState):
-        connect.finish(rt, "x", {"code": query["code"]})
+        consents.finish(rt, "x", {"code": query["code"]})
     with pytest.raises(UnknownState, match="access_denied"):
-        connect.finish(rt, "x", {"error": "access_denied"})
+        consents.finish(rt, "x", {"error": "access_denied"})
     with pytest.raises(UnknownState) as crafted:
-        connect.finish(rt, "x", {"error": "Call 555-0100 now"})
+        consents.finish(rt, "x", {"error": "Call 555-0100 now"})
     assert "555" not in crafted.value.message
     assert world.x.counts["token"] == 0
     assert consents.load_outcome(rt, begun.id) is None, "the attempt itself still waits"
-    assert connect.finish(rt, "x", query)
+    assert consents.finish(rt, "x", query)
 
 
 def test_an_answer_for_one_network_is_none_for_another(rt, browser):
-    query = query_of(browser.decides(connect.begin(rt, "x").url))
+    query = query_of(browser.decides(consents.begin(rt, "x")[1]))
     with pytest.raises(UnknownState):
-        connect.finish(rt, "tiktok", query)
-    assert connect.finish(rt, "x", query)
+        consents.finish(rt, "tiktok", query)
+    assert consents.finish(rt, "x", query)
 
 
 def test_an_attempt_accepts_only_its_own_answer(rt, browser):
-    mine, other = connect.begin(rt, "x"), connect.begin(rt, "x")
-    query = query_of(browser.decides(other.url))
+    (mine, _), (other, url) = consents.begin(rt, "x"), consents.begin(rt, "x")
+    query = query_of(browser.decides(url))
     with pytest.raises(OperatorError, match="another attempt"):
-        connect.finish(rt, "x", query, mine.id)
-    assert connect.finish(rt, "x", query, other.id)
+        consents.finish(rt, "x", query, mine.id)
+    assert consents.finish(rt, "x", query, other.id)
     assert consents.load_outcome(rt, mine.id) is None
 
 
 def test_a_canceled_attempt_connects_no_account(rt, browser, world):
-    begun = connect.begin(rt, "x")
-    query = query_of(browser.decides(begun.url))
+    begun, url = consents.begin(rt, "x")
+    query = query_of(browser.decides(url))
     rt.write(consents.cancel, begun.id)
     with pytest.raises(OperatorError, match="canceled"):
-        connect.finish(rt, "x", query)
+        consents.finish(rt, "x", query)
     assert world.x.counts["token"] == 0
 
 
@@ -171,15 +160,15 @@ def test_a_canceled_attempt_connects_no_account(rt, browser, world):
 def test_an_unexpected_account_is_refused_and_its_tokens_are_revoked(rt, browser, world, network):
     first = connected(rt, browser, network)
     before = dict(rows(rt)[0])
-    begun = connect.begin(rt, network, profile_id=first.profile_id)
+    begun, url = consents.begin(rt, network, profile_id=first.profile_id)
     with pytest.raises(OperatorError) as refused:
-        connect.finish(rt, network, query_of(browser.decides(begun.url, "studio")))
+        consents.finish(rt, network, query_of(browser.decides(url, "studio")))
     said = refused.value.message.lower()
     assert "demo" in said
     assert "studio" in said
     assert [dict(row) for row in rows(rt)] == [before]
     assert world.networks[network].counts["revoke"] >= 1
-    assert consents.load_outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
+    assert failure_of(rt, begun.id) == refused.value.sentence
     again = connected(rt, browser, network, profile_id=first.profile_id)
     assert again.profile_id == first.profile_id
 
@@ -202,9 +191,9 @@ def test_a_paused_installation_revokes_no_tokens(rt, browser, world):
 
 @pytest.mark.parametrize("network", ONE_LESS)
 def test_a_consent_with_a_missing_scope_is_reported_at_once(rt, browser, network):
-    begun = connect.begin(rt, network)
-    back = browser.decides(begun.url, without=[ONE_LESS[network]])
-    finished = connect.finish(rt, network, query_of(back))
+    begun, url = consents.begin(rt, network)
+    back = browser.decides(url, without=[ONE_LESS[network]])
+    finished = consents.finish(rt, network, query_of(back))
     assert len(finished.missing) == 1
     assert ONE_LESS[network] in finished.missing[0]
     assert consents.load_outcome(rt, begun.id) == finished
@@ -212,45 +201,45 @@ def test_a_consent_with_a_missing_scope_is_reported_at_once(rt, browser, network
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_a_consent_that_does_not_allow_publishing_is_refused(rt, browser, network):
-    begun = connect.begin(rt, network)
-    back = browser.decides(begun.url, without=NOTHING_LEFT[network])
+    _, url = consents.begin(rt, network)
+    back = browser.decides(url, without=NOTHING_LEFT[network])
     with pytest.raises(OperatorError, match="do not allow publishing"):
-        connect.finish(rt, network, query_of(back))
+        consents.finish(rt, network, query_of(back))
     assert rows(rt) == []
 
 
 def test_a_remedy_fits_the_surface_where_the_attempt_started(rt, browser, world):
     world.x.add_account("other")
     first = connected(rt, browser, "x", "demo")
-    begun = connect.begin(rt, "x", profile_id=first.profile_id, surface=Surface.DASHBOARD)
-    query = query_of(browser.decides(begun.url, "other"))
+    _, url = consents.begin(rt, "x", profile_id=first.profile_id, surface=Surface.DASHBOARD)
+    query = query_of(browser.decides(url, "other"))
     with pytest.raises(OperatorError, match="@demo was to be connected again, but X returned @other") as refused:
-        connect.finish(rt, "x", query)
+        consents.finish(rt, "x", query)
     assert str(refused.value.hint).endswith("To connect @other as well, press “Connect X” under Profiles.")
-    assert connect.find_origin(rt, "x", query) == StartedFrom(Surface.DASHBOARD, first.profile_id)
+    attempt = consents.find_by_state(rt.db, "x", query)
+    assert attempt is not None
+    assert (attempt.door, attempt.expected_profile_id) == (Surface.DASHBOARD, first.profile_id)
     with pytest.raises(OperatorError, match="already used") as again:
-        connect.finish(rt, "x", query)
+        consents.finish(rt, "x", query)
     assert again.value.hint == "To start again, press “Connect X” under Profiles."
 
 
 def test_no_profile_is_saved_when_the_account_cannot_be_identified(rt, browser, world):
-    begun = connect.begin(rt, "x")
+    _, url = consents.begin(rt, "x")
     world.x.next("me").fails_with(503)
     with pytest.raises(OperatorError, match="could not be determined") as refused:
-        connect.finish(rt, "x", query_of(browser.decides(begun.url)))
+        consents.finish(rt, "x", query_of(browser.decides(url)))
     assert "Try again" in str(refused.value.hint)
     assert rows(rt) == []
 
 
 def test_an_exchange_that_died_with_its_process_is_reported_as_interrupted(rt, browser, clock):
-    begun = connect.begin(rt, "x")
+    begun, _ = consents.begin(rt, "x")
     rt.write(consents.spend, begun.id)
     clock.forward(300)
     assert consents.load_outcome(rt, begun.id) is None
     clock.forward(1)
-    outcome = consents.load_outcome(rt, begun.id)
-    assert isinstance(outcome, Failed)
-    assert "interrupted" in outcome.message
+    assert "interrupted" in failure_of(rt, begun.id)
 
 
 @pytest.mark.parametrize(
@@ -266,14 +255,14 @@ def test_an_exchange_that_fails_says_what_to_do(rt, error, hint):
     network = ScriptedNetwork()
     network.auth.answers = [error]  # type: ignore[list-item]
     rt.providers["x"] = network
-    begun = connect.begin(rt, "x")
-    state = begun.url.rpartition("state=")[2]
+    begun, url = consents.begin(rt, "x")
+    state = url.rpartition("state=")[2]
     with pytest.raises(OperatorError) as refused:
-        connect.finish(rt, "x", {"state": state, "code": "the-code"})
+        consents.finish(rt, "x", {"state": state, "code": "the-code"})
     import re
 
     assert re.search(hint, str(refused.value.hint))
-    assert consents.load_outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
+    assert failure_of(rt, begun.id) == refused.value.sentence
 
 
 def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt):
@@ -287,9 +276,9 @@ def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt)
 
     network.auth.identify = disconnected_meanwhile  # type: ignore[method-assign]
     network.auth.answers = [Grant("access-1", "refresh-1", 7200)]
-    begun = connect.begin(rt, "x", profile_id=profile)
+    _, url = consents.begin(rt, "x", profile_id=profile)
     with pytest.raises(OperatorError, match="disconnected"):
-        connect.finish(rt, "x", {"state": begun.url.rpartition("state=")[2], "code": "c"})
+        consents.finish(rt, "x", {"state": url.rpartition("state=")[2], "code": "c"})
     assert [row["status"] for row in rows(rt)] == ["disconnected"]
 
 
@@ -306,7 +295,7 @@ def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt)
 )
 def test_missing_app_credentials_are_reported_with_their_place(tmp_path, clock, network, keys):
     with closing(open_appliance(tmp_path, clock)) as bare, pytest.raises(OperatorError) as refused:
-        connect.begin(bare, network)
+        consents.begin(bare, network)
     assert keys in refused.value.message
     assert f"http://127.0.0.1:8000/oauth/{network}/callback" in str(refused.value.hint)
 
@@ -314,19 +303,19 @@ def test_missing_app_credentials_are_reported_with_their_place(tmp_path, clock, 
 def test_an_impossible_attempt_is_refused_before_the_browser_opens(rt, browser):
     profile = connected(rt, browser).profile_id
     with pytest.raises(NotFound):
-        connect.begin(rt, "x", profile_id="019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")
+        consents.begin(rt, "x", profile_id="019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")
     with pytest.raises(OperatorError, match="not an account of TikTok"):
-        connect.begin(rt, "tiktok", profile_id=profile)
+        consents.begin(rt, "tiktok", profile_id=profile)
     with pytest.raises(InvalidRequest):
-        connect.begin(rt, "x", "two\nlines")
+        consents.begin(rt, "x", "two\nlines")
     rt.write(profiles.disconnect, profile)
     with pytest.raises(OperatorError, match="disconnected"):
-        connect.begin(rt, "x", profile_id=profile)
+        consents.begin(rt, "x", profile_id=profile)
 
 
 def test_neither_state_nor_verifier_can_be_read_in_the_database(rt, browser):
-    begun = connect.begin(rt, "x")
-    state = query_of(begun.url)["state"]
+    begun, url = consents.begin(rt, "x")
+    state = query_of(url)["state"]
     row = select_one(rt.db, "SELECT * FROM consent")
     assert row is not None
     assert state.encode() not in b"".join(bytes(value) for value in row if isinstance(value, bytes))
@@ -409,13 +398,13 @@ def with_networks(rt: Runtime, **sections: dict[str, Any]) -> Runtime:
 def test_a_refused_redirect_address_has_a_remedy_that_works(rt, base_url, network, redirect_url, remedy):
     with_networks(rt, **{network: {"redirect_url": redirect_url}})
     rt.settings = rt.settings.model_copy(update={"base_url": base_url})
-    found = consents.check_redirect_address(rt.settings, rt.providers[network])
+    found = redirects.check(rt.settings, rt.providers[network])
     assert found is not None
     assert (found.remedy or "").startswith(remedy or "")
     assert (found.remedy is None) == (remedy is None)
     if remedy and remedy.startswith("Set"):
         with_networks(rt, **{network: {"redirect_url": remedy.split('"')[1]}})
-        again = consents.check_redirect_address(rt.settings, rt.providers[network])
+        again = redirects.check(rt.settings, rt.providers[network])
         assert again is not None
         assert again.remedy is None
 
@@ -424,24 +413,14 @@ def test_only_an_address_of_this_appliance_brings_the_browser_back(rt):
     found = {}
     for address in ("", "http://localhost:8000/oauth/x/callback", "http://localhost:9000/oauth/x/callback"):
         with_networks(rt, x={"redirect_url": address})
-        found[address] = consents.returns_here(rt.settings, "x")
+        found[address] = redirects.returns_here(rt.settings, "x")
     assert list(found.values()) == [True, True, False]
     with_networks(rt, x={"redirect_url": "http://127.0.0.1:8000/oauth/x/callback"})
     rt.settings = rt.settings.model_copy(update={"base_url": "http://box.lan"})
-    assert not consents.returns_here(rt.settings, "x"), "the browser may run on another machine"
+    assert not redirects.returns_here(rt.settings, "x"), "the browser may run on another machine"
 
 
 # --- going -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("network", NETWORKS)
-def test_tokens_of_a_disconnected_account_are_revoked_if_the_network_allows_it(rt, browser, world, network):
-    profile = connected(rt, browser, network).profile_id
-    rt.write(profiles.disconnect, profile)
-    assert upkeep.revoke_disconnected(rt) == 1
-    assert world.networks[network].counts["revoke"] >= 1
-    (row,) = rows(rt)
-    assert (row["access_token"], row["refresh_token"]) == (None, None)
 
 
 def test_a_revocation_does_not_end_a_new_connection(rt, browser, world):
@@ -450,34 +429,3 @@ def test_a_revocation_does_not_end_a_new_connection(rt, browser, world):
     connected(rt, browser, "tiktok")
     assert upkeep.revoke_disconnected(rt) == 1
     assert world.tiktok.counts["revoke"] == 0
-
-
-# --- An X app without a secret (a public client) connects, posts, refreshes and gives its tokens back -----------------
-
-
-X = XSection(client_id="native", api_url=f"{HOST}/x", authorize_url=f"{HOST}/x/i/oauth2/authorize")
-
-
-def test_a_public_client_connects_and_publishes(tmp_path, clock, world):
-    world.x.add_app("native", None, ["http://127.0.0.1:8000/oauth/x/callback"])
-    with closing(
-        open_appliance(tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=X))
-    ) as rt:
-        begun = connect.begin(rt, "x")
-        profile = connect.finish(rt, "x", query_of(Browser(world).decides(begun.url))).profile_id
-        first = tokens.load_fresh(rt, profile)
-
-        post = accept(rt, profile)
-        drain(rt, clock)
-        assert state_of(rt, post) is State.PUBLISHED
-        assert len(world.x.posts) == 1
-
-        clock.forward(3 * 3600)
-        second = tokens.load_fresh(rt, profile)
-        assert second != first
-        assert world.x.tokens.bearer(second)
-
-        rt.write(profiles.disconnect, profile)
-        assert upkeep.revoke_disconnected(rt) == 1
-        assert world.x.counts["revoke"] == 2, "the refresh token and the access token"
-        assert world.x.tokens.bearer(second) is None

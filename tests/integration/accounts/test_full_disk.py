@@ -1,20 +1,16 @@
 """A full disk costs no account: a refresh token is spent only when the disk can store the answer."""
 
-import errno
-import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import connect, grants, tokens, upkeep
-from socialpub.accounts.grants import Credentials
-from socialpub.core import clock as clocks
+from socialpub.accounts import connect, consents, redirects, tokens, upkeep
+from socialpub.accounts.tokens import Credentials
 from socialpub.core.errors import Unavailable
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.providers.auth import Tokens
+from socialpub.providers.responses import AuthExpired
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
@@ -41,7 +37,7 @@ def full(rt: Runtime) -> Iterator[Callable[[bool], None]]:
 def stored(rt: Runtime, profile_id: str) -> tuple[str, str | None]:
     profile = profile_rows.find(rt.db, profile_id)
     assert profile is not None
-    return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
+    return tokens.open_access_token(rt.secrets, profile), tokens.open_refresh_token(rt.secrets, profile)
 
 
 def test_a_full_disk_delays_the_renewal_of_tokens(rt, network, profile, clock, full):
@@ -69,57 +65,15 @@ def test_a_delivery_waits_with_its_old_token_until_the_disk_has_room(rt, network
     assert (state_of(rt, post), network.auth.refreshes) == (State.PUBLISHED, ["refresh-0"])
 
 
-@pytest.fixture
-def no_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database still has pages to write in, and the disk gives out no more."""
+def test_an_import_whose_access_token_has_ended_spends_nothing_on_a_full_disk(rt, network, full, monkeypatch):
+    def ended(*_: object) -> None:
+        raise AuthExpired("401")
 
-    def refuse(*_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "posix_fallocate", refuse)
-
-
-def test_reusable_database_pages_do_not_count_as_space_for_tokens(rt, network, profile, clock, no_file):
-    clock.forward(MONTH)
-    with pytest.raises(Unavailable) as raised:
-        tokens.load_fresh(rt, profile)
-    assert raised.value.detail == (
-        "The disk cannot store new tokens (No space left on device), so the network was not asked for them. "
-        "Free some disk space."
-    )
+    monkeypatch.setattr(network.auth, "identify", ended)
+    full(True)
+    with pytest.raises(Unavailable, match="full"):
+        connect.import_account(rt, "x", Credentials("old", "refresh-of-the-owner"))
     assert network.auth.refreshes == []
-
-
-def test_an_import_whose_access_token_has_ended_spends_nothing_on_a_full_disk(rt, network, clock, no_file):
-    with pytest.raises(Unavailable):
-        connect.import_account(rt, "x", Credentials("old", "given", expires_at=clock.now()))
-    assert network.auth.refreshes == []
-
-
-def test_disk_space_is_reserved_during_the_call_and_used_for_the_pair(rt, network, profile, clock, monkeypatch):
-    seen: list[tuple[str, int]] = []
-    room = tokens.RESERVED_FILE_BYTES
-
-    def open_bytes() -> int:
-        found = 0
-        for file in Path("/proc/self/fd").iterdir():
-            with suppress(FileNotFoundError):  # the listing itself
-                seen_file = file.stat()
-                found += seen_file.st_blocks * 512 * (seen_file.st_nlink == 0 and seen_file.st_size == room)
-        return found
-
-    def watched(name: str, function: Callable[..., object]) -> Callable[..., object]:
-        def call(*what: object) -> object:
-            seen.append((name, open_bytes()))
-            return function(*what)
-
-        return call
-
-    monkeypatch.setattr(network.auth, "refresh", watched("asked", network.auth.refresh))
-    monkeypatch.setattr(tokens, "_store", watched("stored", tokens._store))
-    clock.forward(7200)
-    assert tokens.load_fresh(rt, profile) == "access-1"
-    assert seen == [("asked", room), ("stored", 0)]
 
 
 # --- the disk takes the first write and not the pair -----------------------------------------------------------------
@@ -170,11 +124,13 @@ def test_nothing_uses_the_account_before_its_new_pair_is_stored(rt, network, uns
     assert ([job.token for job in network.jobs], network.auth.refreshes) == (["access-1" * 1000], ["refresh-0"])
 
 
-def test_a_consent_keeps_its_code_on_a_full_disk(rt, network, no_file, monkeypatch):
-    monkeypatch.setattr(connect, "find_missing_app", lambda *_: None)
-    begun = connect.begin(rt, "x")
-    state = begun.url.rpartition("state=")[2]
+def test_a_consent_keeps_its_code_on_a_full_disk(rt, network, full, monkeypatch):
+    monkeypatch.setattr(redirects, "find_missing_app", lambda *_: None)
+    _, url = consents.begin(rt, "x")
+    query = {"state": url.rpartition("state=")[2], "code": "once"}
+    full(True)
     with pytest.raises(Unavailable):
-        connect.finish(rt, "x", {"state": state, "code": "once"})
+        consents.finish(rt, "x", query)
     assert network.auth.refreshes == [], "the scripted network counts a code as a refresh"
-    assert clocks.stamp(begun.expires_at) > rt.stamp()
+    full(False)
+    assert consents.finish(rt, "x", query)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, profiles
+from socialpub.accounts import profiles, redirects
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.core.settings.schema import ProvidersSection
@@ -56,9 +56,9 @@ def test_its_posts_are_still_published(rt, tmp_path, clock, account):
 
 
 def test_no_account_of_it_can_be_connected(rt, tmp_path, clock, account):
-    assert connect.find_missing_app(rt, "bluesky") is None
+    assert redirects.find_missing_app(rt, "bluesky") is None
     again = restarted(tmp_path, clock)
-    obstacle = connect.find_missing_app(again, "bluesky")
+    obstacle = redirects.find_missing_app(again, "bluesky")
     assert isinstance(obstacle, OperatorError)
     assert obstacle.sentence == "Bluesky is not enabled. Set enabled = true in [providers.bluesky]."
     again.close()

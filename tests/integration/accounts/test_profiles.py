@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, grants, profiles, tokens, upkeep
-from socialpub.accounts.grants import Credentials
+from socialpub.accounts import connect, profiles, tokens, upkeep
+from socialpub.accounts.tokens import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.queries import api_json
@@ -123,10 +123,10 @@ def test_a_delivery_has_the_name_of_its_profile_until_it_ends(rt):
 
     rt.write(profiles.rename, profile, "News")
     assert (names(running), names(scheduled)) == (["News", "x profile"], ["News"])
-    rt.write(profiles.save, rt.providers["x"], Identity("7", "seven", "Eight", None), GRANT, None)
+    rt.write(connect.store, rt.providers["x"], Identity("7", "seven", "Eight", None), GRANT, None)
     assert names(scheduled) == ["News"], "the owner's name stays"
     rt.write(profiles.rename, profile, "Seven")
-    rt.write(profiles.save, rt.providers["x"], Identity("7", "seven", "Seven", None), GRANT, "Seven up")
+    rt.write(connect.store, rt.providers["x"], Identity("7", "seven", "Seven", None), GRANT, "Seven up")
     assert (names(running), names(scheduled)) == (["Seven up", "x profile"], ["Seven up"])
     assert [names(post) for post in (*ended.values(), canceled)] == [["Seven"]] * 4
     end_deliveries(rt, scheduled, State.FAILED)
@@ -187,11 +187,6 @@ def test_an_expired_access_token_is_renewed_before_the_import(rt, desk, clock):
     assert desk.refreshes == ["refresh-a"]
     assert row(rt, imported.profile_id)["access_expires_at"] == clocks.after(rt.stamp(), 7200)
 
-    desk.who = Identity("8", "eight", None, None)
-    desk.answers = [Tokens("access-d", "refresh-d", 7200)]
-    told = Credentials("access-c", "refresh-c", expires_at=clock.now() - timedelta(seconds=1))
-    assert access_of(rt, connect.import_account(rt, "x", told).profile_id) == "access-d"
-
 
 def test_a_missing_scope_is_reported_and_accepted_if_publishing_remains_possible(rt):
     imported = connect.import_account(rt, "x", Credentials("access-a", scopes=frozenset({"tweet.write"})))
@@ -217,7 +212,7 @@ def test_expires_at_is_when_the_owner_must_act(rt, clock, refresh, refresh_ends,
 
 
 def test_credentials_are_read_as_the_network_wrote_them():
-    read = grants.read_credentials(
+    read = connect.read_credentials(
         '{"accessToken": " at-1\\n", "refreshToken": "rt-1", "expiresAt": "2026-11-21T13:00:00+01:00",'
         ' "refreshExpiresAt": "2027-05-21T12:00:00.5Z", "scope": "tweet.read,tweet.write  users.read"}'
     )
@@ -227,7 +222,7 @@ def test_credentials_are_read_as_the_network_wrote_them():
     assert read.refresh_expires_at is not None
     assert clocks.stamp(read.refresh_expires_at) == "2027-05-21T12:00:00.500Z"
     assert read.scopes == {"tweet.read", "tweet.write", "users.read"}
-    assert grants.read_credentials('{"accessToken": "at-1"}') == Credentials("at-1")
+    assert connect.read_credentials('{"accessToken": "at-1"}') == Credentials("at-1")
 
 
 @pytest.mark.parametrize(
@@ -247,14 +242,14 @@ def test_credentials_are_read_as_the_network_wrote_them():
 )
 def test_wrong_credentials_name_the_field_and_the_form(text, said):
     with pytest.raises(OperatorError) as refused:
-        grants.read_credentials(text)
+        connect.read_credentials(text)
     assert said in refused.value.message
     assert '"accessToken"' in str(refused.value.hint)
 
 
 def test_all_mistakes_are_reported_together_without_tokens():
     with pytest.raises(OperatorError) as refused:
-        grants.read_credentials('{"accessToken": "secret words", "scope": 1, "expiresAt": 2}')
+        connect.read_credentials('{"accessToken": "secret words", "scope": 1, "expiresAt": 2}')
     assert "3 mistakes" in refused.value.message
     assert "secret" not in refused.value.message
 

@@ -1,16 +1,15 @@
 """Unused tokens are renewed, and the owner is warned in time."""
 
 import json
-import logging
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, grants, profiles, tokens, upkeep
-from socialpub.accounts.grants import Credentials
+from socialpub.accounts import connect, profiles, tokens, upkeep
+from socialpub.accounts.tokens import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import OperatorError
 from socialpub.db.connection import Database
@@ -80,22 +79,18 @@ def test_an_account_that_fails_unexpectedly_rests_and_the_others_are_renewed(rt,
     assert upkeep.renew_idle_tokens(rt, held=()) == broken
 
 
-@pytest.mark.parametrize("step", ["_must_be_renewed", "describe_warning"])
-def test_a_row_that_cannot_be_read_does_not_stop_the_loop(rt, network, clock, monkeypatch, step):
+def test_a_row_that_cannot_be_read_does_not_stop_the_loop(rt, network, clock, monkeypatch):
     broken, other = add_profile(rt, account_id="broken"), add_profile(rt, account_id="other")
-    real = getattr(upkeep, step)
-    row_of = (lambda given: given[1]) if step == "_must_be_renewed" else (lambda given: given[0])
+    must_be_renewed = upkeep._must_be_renewed
 
-    def fails(*given):
-        if row_of(given).id == broken:
+    def fails(rt: Runtime, row: ProfileRow, now: datetime) -> bool:
+        if row.id == broken:
             raise OverflowError("date value out of range")
-        return real(*given)
+        return must_be_renewed(rt, row, now)
 
-    monkeypatch.setattr(upkeep, step, fails)
+    monkeypatch.setattr(upkeep, "_must_be_renewed", fails)
     clock.forward(MONTH)
-    assert upkeep.renew_idle_tokens(rt, held=()) == (broken if step == "describe_warning" else other)
-    rt.db.write(lambda tx: profile_rows.require_reauth(tx, other, "No."))
-    assert upkeep.log_warnings(rt) == 1
+    assert upkeep.renew_idle_tokens(rt, held=()) == other
 
 
 @pytest.mark.parametrize("status", ["reauthRequired", "disconnected"])
@@ -174,7 +169,7 @@ def appliance(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any])
 
 def imported(appliance: Runtime, world: World, name: str) -> str:
     grant = world.networks[name].grant("demo")  # type: ignore[attr-defined]
-    return connect.import_account(appliance, name, grants.read_credentials(json.dumps(grant))).profile_id
+    return connect.import_account(appliance, name, connect.read_credentials(json.dumps(grant))).profile_id
 
 
 @pytest.mark.parametrize(("name", "days"), [("x", 400), ("tiktok", 800), ("pinterest", 200)])
@@ -200,42 +195,41 @@ def test_a_fixed_expiry_is_reported_before_it_comes(appliance, world, clock):
     assert row(appliance, profile)["status"] == "reauthRequired"
 
 
-def _a_day_passes(appliance: Runtime, clock: HandClock) -> int:
+def _a_day_passes(appliance: Runtime, clock: HandClock) -> bool:
     clock.forward(DAY)
     upkeep.renew_idle_tokens(appliance, held=())
-    return upkeep.log_warnings(appliance)
+    return warning_of(appliance) is not None
 
 
 # --- telling the owner -----------------------------------------------------------------------------------------------
 
 
-def test_an_expiry_is_logged_once_a_day_during_the_last_week(rt, clock, caplog):
+def warning_of(rt: Runtime) -> str | None:
+    """The warning about the only profile."""
+    (profile,) = profile_rows.list_all(rt.db)
+    return upkeep.describe_warning(profile, rt.now())
+
+
+def test_an_expiry_is_reported_during_the_last_week(rt, clock):
     ends = clocks.after(rt.stamp(), 8 * DAY)
     profile = add_profile(rt, refresh_token=None, access_expires_at=ends, expires_at=ends)
-    with caplog.at_level(logging.WARNING):
-        assert upkeep.log_warnings(rt) == 0
-        clock.forward(DAY + 1)
-        assert upkeep.log_warnings(rt) == 1
-        assert upkeep.log_warnings(rt) == 0
-        clock.forward(DAY)
-        assert upkeep.log_warnings(rt) == 1
-    assert "does not have a refresh token" in caplog.text
-    assert "2026-10-20 09:00 UTC" in caplog.text
-    assert "socialpub admin connect-profile x" in caplog.text
+    assert warning_of(rt) is None
+    clock.forward(DAY + 1)
+    warning = warning_of(rt)
+    assert warning is not None
+    assert "does not have a refresh token" in warning
+    assert "2026-10-20 09:00 UTC" in warning
+    assert "socialpub admin connect-profile x" in warning
     connect.import_account(rt, "x", Credentials("new", "new-refresh"))
-    clock.forward(DAY)
-    assert upkeep.log_warnings(rt) == 0
+    assert warning_of(rt) is None
     assert row(rt, profile)["status"] == "active"
 
 
-def test_an_account_that_must_be_connected_again_is_logged_with_its_reason(rt, profile):
+def test_an_account_that_must_be_connected_again_is_reported_with_its_reason(rt, profile):
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X no longer accepts the authorization."))
-    said = upkeep.describe_warning(profile_rows.list_all(rt.db)[0], rt.now())
-    assert said == "X no longer accepts the authorization. Run `socialpub admin connect-profile x`."
-    assert upkeep.log_warnings(rt) == 1
+    assert warning_of(rt) == "X no longer accepts the authorization. Run `socialpub admin connect-profile x`."
     rt.write(profiles.disconnect, profile)
-    assert upkeep.describe_warning(profile_rows.list_all(rt.db)[0], rt.now()) is None
-    assert upkeep.log_warnings(rt) == 0
+    assert warning_of(rt) is None
 
 
 def test_a_distant_or_unknown_expiry_is_not_reported(rt, clock, profile):
@@ -246,9 +240,7 @@ def test_a_distant_or_unknown_expiry_is_not_reported(rt, clock, profile):
 def test_a_past_expiry_is_reported_in_the_past_tense(rt, clock):
     add_profile(rt, expires_at=rt.stamp())
     clock.forward(1)
-    said = upkeep.describe_warning(profile_rows.list_all(rt.db)[0], rt.now())
-    assert said is not None
-    assert "The refresh token expired on" in said
+    assert "The refresh token expired on" in str(warning_of(rt))
 
 
 def test_an_account_from_before_the_upkeep_is_counted_from_when_it_was_made(rt, network, clock):

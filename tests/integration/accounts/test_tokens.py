@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, grants, profiles, tokens
-from socialpub.accounts.grants import Credentials
+from socialpub.accounts import connect, profiles, tokens
+from socialpub.accounts.tokens import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow
@@ -26,7 +26,7 @@ REFUSED = Rejected("X no longer accepts the authorization.", status=400, reauth=
 def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:
     profile = profile_rows.find(rt.db, profile_id)
     assert profile is not None
-    return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
+    return tokens.open_access_token(rt.secrets, profile), tokens.open_refresh_token(rt.secrets, profile)
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
@@ -149,13 +149,6 @@ def test_an_outage_never_costs_the_account(rt, network, profile, outage):
         tokens.replace_spent(rt, profile, spent="access-0")
     assert row(rt, profile)["status"] == "active"
     assert stored(rt, profile) == ("access-0", "refresh-0")
-
-
-def test_an_unanswered_refresh_is_no_unanswered_post(rt, network, profile):
-    """A token call before the commit does not make the outcome unknown."""
-    network.auth.answers = [NoAnswer("no answer"), NoAnswer("no answer")]
-    with pytest.raises(NotSent):
-        tokens.replace_spent(rt, profile, spent="access-0")
 
 
 def test_wrong_app_credentials_hold_the_network_and_keep_every_account(rt, network, profile):

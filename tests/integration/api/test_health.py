@@ -57,12 +57,6 @@ def test_an_appliance_with_a_recent_heartbeat_is_ready(client, rt, clock):
     assert reply.headers["retry-after"]
 
 
-def test_without_a_worker_the_appliance_is_not_ready(client):
-    reply = client.send("GET", "/readyz", key=None)
-    assert (reply.status, reply.json()["status"]) == (503, "unready")
-    assert "never run" in reply.json()["reasons"][0]
-
-
 def test_a_delivery_overdue_by_two_minutes_makes_the_appliance_unready(client, rt, profile, clock):
     accept(rt, profile)
     clock.forward(120)
@@ -128,17 +122,6 @@ def test_a_network_that_refuses_queries_is_reported_with_its_scope(client, rt):
     rt.db.write(lambda tx: waits.hold(tx, "x", waits.QUESTIONS, "The plan is used up.", "429"))
     (held,) = client.send("GET", "/readyz", key=None).json()["held"]
     assert (held["provider"], held["only"], held["code"]) == ("x", "questions", "queriesHeld")
-
-
-@pytest.mark.parametrize(("jump", "change"), [(7 * 86_400, "forward by 7 days"), (-90, "back by 90 seconds")])
-def test_a_set_clock_is_reported_and_the_appliance_stays_ready(client, rt, clock, jump, change):
-    beat(rt)
-    assert "clock" not in client.send("GET", "/readyz", key=None).json()
-    clock.jump(jump)
-    clock.forward(2)
-    reply = client.send("GET", "/readyz", key=None)
-    assert (reply.status, reply.json()["status"]) == (200, "ready")
-    assert f"The clock was set {change}" in reply.json()["clock"]
 
 
 def test_a_disk_below_its_floor_is_reported(client, rt, monkeypatch):

@@ -35,7 +35,7 @@ def post(client: Client, *profiles: str, text: str = "Hello", **headers: str) ->
 def left(client: Client, rt: Runtime) -> int | None:
     caller = api_keys.authenticate(rt, client.key)
     assert caller is not None
-    return key_limits.load(rt, rt.db, caller).left_today
+    return key_limits.count_left(rt, caller)
 
 
 @pytest.mark.usefixtures("key")

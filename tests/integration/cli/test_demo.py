@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from socialpub.accounts import connect
+from socialpub.accounts import consents
 from socialpub.cli.demo.command import DemoProcesses, require_success
 from socialpub.cli.demo.walkthrough import consent_form
 from socialpub.cli.output import CommandError
@@ -52,8 +52,8 @@ def test_the_sandboxs_lines_lead_every_network_to_it(pointed: Settings) -> None:
 def test_the_consent_of_the_demo_covers_every_scope(appliance: Runtime, network: str) -> None:
     world = World()
     web = TestClient(create_app(world), base_url=SANDBOX, follow_redirects=False)
-    begun = connect.begin(appliance, network)
-    answer = web.post(begun.url, data=consent_form(begun.url, "demo"))
+    _, url = consents.begin(appliance, network)
+    answer = web.post(url, data=consent_form(url, "demo"))
     came_back = dict(parse_qsl(urlsplit(answer.headers["location"]).query))
     code = world.networks[network].codes[came_back["code"]]  # type: ignore[attr-defined]
     assert appliance.providers[network].auth.missing_scopes(frozenset(code.scopes)) == []

@@ -13,7 +13,6 @@ from pydantic import SecretStr
 
 import socialpub
 from socialpub.accounts import consents
-from socialpub.accounts.hints import Surface
 from socialpub.core.errors import Forbidden, OperatorError
 from socialpub.core.secrets import crypto, signed_urls
 from socialpub.db import secret_key
@@ -69,9 +68,7 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
         address = rt.secrets.seal("https://upload", "delivery", delivery["id"], "memo").decode()
         memo = json.dumps({"upload": {"address": address}})
         rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET memo = ? WHERE id = ?", (memo, delivery["id"])))
-        begun = {"provider": "x", "state": "state", "verifier": "the verifier", "redirect_uri": "http://here"}
-        begun |= {"name": None, "expected_profile_id": None}
-        rt.write(consents.insert, consent_id="c1", expires_at=rt.stamp(), door=Surface.SHELL, **begun)
+        consents.begin(rt, "x")
         rt.write(send.add_service, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
         rt.write(addresses.add, *addresses.parse_url("http://n8n.lan/HiddenPath"))
     former = crypto.load(rotate(terminal))
@@ -106,7 +103,7 @@ def test_every_place_that_seals_is_known_to_the_rotation() -> None:
     }
     assert sealing == {
         "accounts/consents.py",
-        "accounts/grants.py",
+        "accounts/tokens.py",
         "db/secret_key.py",
         "ops/notify/send.py",
         "ops/secret_key.py",

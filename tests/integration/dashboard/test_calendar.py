@@ -7,7 +7,7 @@ import pytest
 
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile
-from tests.support.hand_clock import START, HandClock
+from tests.support.hand_clock import START
 from tests.support.select import select_value
 from tests.support.tab import Element, Page, Tab
 
@@ -30,7 +30,7 @@ def stored_time(rt: Runtime, post_id: str) -> str:
     return str(select_value(rt.db, "SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
 
 
-def test_the_current_month_is_a_table_for_screen_readers(owner: Tab) -> None:
+def test_the_current_month_is_a_table_for_screen_readers(owner):
     page = owner.open("/calendar")
     assert (page.status, page.heading, page.title) == (200, "Calendar", "Calendar – socialpub")
     (table,) = page.root.all("table")
@@ -46,7 +46,7 @@ def test_the_current_month_is_a_table_for_screen_readers(owner: Tab) -> None:
     assert "No posts in this month. Compose a post" in page.text
 
 
-def test_posts_appear_on_the_day_in_the_zone_of_the_browser(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_posts_appear_on_the_day_in_the_zone_of_the_browser(owner, rt, profile):
     pins = add_profile(rt, "pinterest", "pins")
     post = accept(rt, profile, pins, body="Late\n<b>light</b>", at=datetime(2026, 10, 31, 22, 45, 30, tzinfo=UTC))
     for zone, day, time in (
@@ -66,7 +66,7 @@ def test_posts_appear_on_the_day_in_the_zone_of_the_browser(owner: Tab, rt: Runt
         assert urlsplit(week.root.all("li")[-1].all("a")[0].attributes["href"]).path.endswith(f"posts/{post}")
 
 
-def test_a_repeated_hour_names_its_zone_and_a_skipped_one_is_marked(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_a_repeated_hour_names_its_zone_and_a_skipped_one_is_marked(owner, rt, profile):
     live_in(owner, "Europe/Berlin")
     for hour in (0, 1):
         accept(rt, profile, body=f"No {hour}", at=datetime(2026, 10, 25, hour, 30, tzinfo=UTC))
@@ -85,7 +85,7 @@ def test_a_repeated_hour_names_its_zone_and_a_skipped_one_is_marked(owner: Tab, 
     assert "skipped (clock change)" in page.text
 
 
-def test_a_full_day_shows_the_number_of_other_posts_and_links_to_them(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_a_full_day_shows_the_number_of_other_posts_and_links_to_them(owner, rt, profile):
     live_in(owner, "Europe/Berlin")
     for minute in range(6):
         accept(rt, profile, body=f"No {minute}", at=datetime(2026, 10, 24, 22, minute, tzinfo=UTC))
@@ -103,9 +103,7 @@ def test_a_full_day_shows_the_number_of_other_posts_and_links_to_them(owner: Tab
     assert any(name.startswith("+2 more") for name in week.links())
 
 
-def test_the_list_of_a_day_includes_posts_that_were_published_at_once(
-    owner: Tab, rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_the_list_of_a_day_includes_posts_that_were_published_at_once(owner, rt, profile, clock):
     accept(rt, profile, body="Of the day before")
     clock.forward(86_400)
     for number in range(24):
@@ -122,13 +120,13 @@ def test_the_list_of_a_day_includes_posts_that_were_published_at_once(
     assert "24 posts match" in older.text
 
 
-def test_posts_without_text_show_the_kind_of_their_media(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_posts_without_text_show_the_kind_of_their_media(owner, rt, profile):
     accept(rt, profile, body=" \n ", at=START + timedelta(hours=2))
     assert entries(owner.open("/calendar"), "2026-10-12") == ["11:00 ◷ Scheduled Post without text X"]
 
 
 @pytest.mark.parametrize("query", ["month=2026-13", "week=2026-W60", "month=9999-01", "month=%3Cb%3E", "week=2025-W53"])
-def test_an_invalid_address_shows_an_error_and_the_current_month(owner: Tab, query: str) -> None:
+def test_an_invalid_address_shows_an_error_and_the_current_month(owner, query):
     page = owner.open(f"/calendar?{query}")
     assert page.status == 400
     assert "between 2000 and 2199" in page.role("alert")
@@ -136,7 +134,7 @@ def test_an_invalid_address_shows_an_error_and_the_current_month(owner: Tab, que
     assert page.root.all("caption")[0].text == "October 2026"
 
 
-def test_a_future_day_links_to_a_new_post(owner: Tab, clock: HandClock) -> None:
+def test_a_future_day_links_to_a_new_post(owner, clock):
     live_in(owner, "Asia/Kolkata")  # it is 14:30 there
     addresses = owner.open("/calendar").links()
     assert addresses["New post on 25 October"].endswith("/compose?at=2026-10-25T09:00")
@@ -146,7 +144,7 @@ def test_a_future_day_links_to_a_new_post(owner: Tab, clock: HandClock) -> None:
     assert "New post on 12 October" not in owner.open("/calendar").links()
 
 
-def test_a_post_is_moved_without_a_mouse_and_the_view_stays(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_a_post_is_moved_without_a_mouse_and_the_view_stays(owner, rt, profile):
     live_in(owner, "America/New_York")
     post = accept(rt, profile, body="Soon", at=datetime(2026, 11, 25, 14, 0, tzinfo=UTC))
     owner.open("/calendar?week=2026-W48")
@@ -159,7 +157,7 @@ def test_a_post_is_moved_without_a_mouse_and_the_view_stays(owner: Tab, rt: Runt
     assert stored_time(rt, post) == "2026-11-27T23:15:00.000Z"
 
 
-def test_the_calendar_refreshes_itself_only_while_a_post_is_in_progress(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_the_calendar_refreshes_itself_only_while_a_post_is_in_progress(owner, rt, profile):
     accept(rt, profile, at=START + timedelta(hours=1))
     assert "hx-trigger" not in owner.open("/calendar?month=2026-10").html
     accept(rt, profile)
@@ -167,13 +165,3 @@ def test_the_calendar_refreshes_itself_only_while_a_post_is_in_progress(owner: T
     calendar = page.by_id("calendar")
     assert calendar.attributes["hx-get"].endswith("calendar?month=2026-10")
     assert '<noscript><meta http-equiv="refresh"' in page.html
-
-
-def test_a_week_that_is_full_shows_the_first_post_of_each_hour(owner, rt, profile):
-    first = datetime(2026, 10, 13, tzinfo=UTC)
-    for at in range(160):
-        hour, minute = divmod(at, 4)
-        accept(rt, profile, body=f"{hour}.{minute}", at=first + timedelta(hours=hour, minutes=minute))
-    page = owner.open("/calendar?week=2026-W42")
-    assert entries(page, "2026-10-14T15:00") == ["15:00 ◷ Scheduled 39.0 X"]
-    assert "+3 more" in cell(page, "2026-10-14T15:00").text

@@ -154,16 +154,6 @@ def test_an_option_changes_alone_and_an_emptied_one_is_the_profile_s_again(owner
     ]
 
 
-def test_another_day_keeps_the_seconds(owner, rt, x, at):
-    post_id = accept(rt, x, at=at)
-    page = owner.open(f"/posts/{post_id}/edit")
-    day, _, time = page.field("Time").attributes["value"].partition("T")
-    later = (at + timedelta(days=3)).date()
-    assert day == str(at.date())
-    owner.press("Save", {"Time": f"{later}T{time}"})
-    assert read_post(rt, post_id)["scheduledAt"] == f"{later}T{time}Z"
-
-
 def test_after_a_concurrent_change_nothing_is_saved_and_the_page_shows_both_texts(owner, rt, x, at):
     post_id = accept(rt, x, body="Helo", at=at)
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"

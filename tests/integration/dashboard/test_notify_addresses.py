@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core.settings.schema import NotifySection
 from socialpub.db.models import NotifyAddressRow
 from socialpub.db.tables import audit_log, notifications, waits

@@ -6,7 +6,7 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from socialpub.accounts import avatars, connect, profiles, tokens
+from socialpub.accounts import avatars, consents, profiles, tokens
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import audit_log, profile_rows
@@ -157,7 +157,7 @@ def test_a_waiting_page_continues_when_another_tab_finishes(owner, browser, else
 
 
 def test_an_attempt_of_a_command_has_no_dashboard_page(rt, owner):
-    begun = connect.begin(rt, "x")
+    begun, _ = consents.begin(rt, "x")
     assert owner.open(f"/profiles/connecting/{begun.id}").status == 404
     assert "waits for your consent" not in owner.open("/profiles").text
 

@@ -195,15 +195,6 @@ def test_only_one_backup_is_made_at_a_time(owner, rt):
     assert download(owner).status == 200
 
 
-def test_a_failed_backup_is_reported(owner, monkeypatch):
-    def fail(*_: object, **__: object) -> None:
-        raise OperatorError("The backup could not be written.", "Check the disk.")
-
-    monkeypatch.setattr(create, "write_backup", fail)
-    reply = download(owner)
-    assert (reply.status, b"The backup could not be written. Check the disk." in reply.body) == (409, True)
-
-
 def test_every_page_of_a_restored_installation_shows_the_pause(owner, rt):
     told = "This installation was restored from a backup of"
     pages = ("/posts", "/compose", "/calendar", "/profiles", "/keys", "/log", "/audit", "/system/findings")

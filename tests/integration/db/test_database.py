@@ -21,7 +21,7 @@ from tests.support.sandbox_http import artifact
 from tests.support.select import select_value
 
 
-def test_a_reader_sees_signed_addresses_and_a_write_the_storage_key(rt: Runtime, tmp_path: Path) -> None:
+def test_a_reader_sees_signed_addresses_and_a_write_the_storage_key(rt, tmp_path):
     photo = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
     post = accept(rt, add_profile(rt), media=(DraftMedia(photo),))
     storage_key = select_value(rt.db, "SELECT storage_key FROM artifact")
@@ -40,7 +40,7 @@ def url_in(shown: bytes | None) -> str:
     return str(json.loads(shown)["media"][0]["url"])
 
 
-def test_a_thread_that_has_ended_leaves_no_connection_behind(rt: Runtime) -> None:
+def test_a_thread_that_has_ended_leaves_no_connection_behind(rt):
     select_value(rt.db, "SELECT 1")
     before = len(rt.db._connections)
     for _ in range(20):
@@ -61,7 +61,7 @@ def _little_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "MANY_FREE_BYTES", 1 << 20)
 
 
-def test_a_new_database_shrinks_in_small_steps(rt: Runtime) -> None:
+def test_a_new_database_shrinks_in_small_steps(rt):
     before = database.read_pages(rt.db)
     fill_and_empty(rt)
     filled = database.read_pages(rt.db)
@@ -74,7 +74,7 @@ def test_a_new_database_shrinks_in_small_steps(rt: Runtime) -> None:
     assert storage.release_free_pages(rt) == 0
 
 
-def test_few_free_pages_stay_for_new_rows(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_free_pages_stay_for_new_rows(rt, monkeypatch):
     monkeypatch.setattr(database, "MANY_FREE_BYTES", 1 << 30)
     fill_and_empty(rt, 2)
     assert storage.release_free_pages(rt) == 0
@@ -117,14 +117,7 @@ def round_of(rt: Runtime) -> bytes:
         return file.read(24)[16:]
 
 
-def test_the_log_restarts_without_a_reader(rt: Runtime) -> None:
-    write(rt, 4 * USUAL // MB)
-    assert log_bytes(rt) < 2 * USUAL
-
-
-def test_a_long_reader_lets_the_log_grow_until_the_reader_ends(
-    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_reader_lets_the_log_grow_until_the_reader_ends(tmp_path, clock, monkeypatch):
     limit = 8 * MB
     monkeypatch.setitem(database._PRAGMAS, "journal_size_limit", limit)
     (tmp_path / "small").mkdir()
@@ -141,7 +134,7 @@ def test_a_long_reader_lets_the_log_grow_until_the_reader_ends(
         rt.close()
 
 
-def test_a_replica_always_finds_all_changes_in_the_log(rt: Runtime, replicated: Runtime) -> None:
+def test_a_replica_always_finds_all_changes_in_the_log(rt, replicated):
     for one, is_kept in ((rt, False), (replicated, True)):
         write(one, 1)
         before = round_of(one)
@@ -149,9 +142,7 @@ def test_a_replica_always_finds_all_changes_in_the_log(rt: Runtime, replicated: 
         assert (round_of(one) == before) is is_kept
 
 
-def test_a_missing_replica_does_not_fill_the_disk(
-    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_replica_does_not_fill_the_disk(tmp_path, clock, monkeypatch):
     monkeypatch.setattr(database, "REPLICATED_LOG_PAGES", 2000)
     rt = open_replicated(tmp_path / "alone", clock)
     try:
@@ -161,7 +152,7 @@ def test_a_missing_replica_does_not_fill_the_disk(
         rt.close()
 
 
-def test_writes_go_on_while_a_replica_holds_its_lock_and_empties_the_log(replicated: Runtime) -> None:
+def test_writes_go_on_while_a_replica_holds_its_lock_and_empties_the_log(replicated):
     """Litestream has a read transaction nearly always, and forces checkpoints."""
     enough, emptied = threading.Event(), []
 

@@ -12,14 +12,11 @@ import pytest
 from socialpub.accounts.api_keys import OWNER, Caller
 from socialpub.db.queries import api_json, calendar, log_list
 from socialpub.db.queries.log_list import LogFilter
-from socialpub.db.tables import log_entries
-from socialpub.db.tables.log_entries import LogOrder
 from socialpub.publishing import log_export
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.query_plans import plans_of
 from tests.support.select import select_all
 
@@ -29,7 +26,7 @@ def listed(rt: Runtime, **filters: object) -> list[tuple[str, str | None]]:
     return [(entry.type, entry.text) for entry in page.entries]
 
 
-def test_entries_are_found_by_network_profile_type_time_and_error(rt: Runtime, profile: str, clock: HandClock) -> None:
+def test_entries_are_found_by_network_profile_type_time_and_error(rt, profile, clock):
     second = add_profile(rt, "tiktok", account_id="b", name="Second")
     accept(rt, profile, body="first")
     drain(rt)
@@ -53,7 +50,7 @@ def test_entries_are_found_by_network_profile_type_time_and_error(rt: Runtime, p
     assert listed(rt, provider="pinterest") == []
 
 
-def test_a_log_entry_is_found_by_a_part_of_its_error(rt: Runtime, profile: str) -> None:
+def test_a_log_entry_is_found_by_a_part_of_its_error(rt, profile):
     post = accept(rt, profile, body="b" * 300)
     rt.write(posts.stop, post)
     for words, found in (("STOPPED by", 1), ("stopped%", 0), ("refused", 0)):
@@ -63,7 +60,7 @@ def test_a_log_entry_is_found_by_a_part_of_its_error(rt: Runtime, profile: str) 
     assert (entry.error, entry.text, entry.post_id) == ("Stopped by the owner.", "b" * 100, post)
 
 
-def test_new_entries_do_not_change_the_next_page(rt: Runtime, profile: str, clock: HandClock) -> None:
+def test_new_entries_do_not_change_the_next_page(rt, profile, clock):
     for number in range(5):
         accept(rt, profile, body=str(number))
     first = log_list.load_page(rt.db, LogFilter(per_page=2))
@@ -75,9 +72,7 @@ def test_new_entries_do_not_change_the_next_page(rt: Runtime, profile: str, cloc
     assert log_list.load_page(rt.db, LogFilter(per_page=6)).below is None
 
 
-def test_the_file_holds_every_entry_once_and_no_formula(
-    rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_holds_every_entry_once_and_no_formula(rt, profile, monkeypatch):
     texts = ["=1+1", "plain, with a comma", 'two\nlines "quoted"', "@mention", "＝1+1", "Größe 🌅"]
     for text in texts:
         accept(rt, profile, body=text)
@@ -95,7 +90,7 @@ def test_the_file_holds_every_entry_once_and_no_formula(
     assert list(log_export.export_csv(rt, LogFilter(provider="tiktok"))) == [read[0]]
 
 
-def test_an_export_holds_no_transaction_open(rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_holds_no_transaction_open(rt, profile, monkeypatch):
     for _ in range(3):
         accept(rt, profile)
     monkeypatch.setattr(log_export, "SLICE", 1)
@@ -108,7 +103,7 @@ def test_an_export_holds_no_transaction_open(rt: Runtime, profile: str, monkeypa
     assert len(list(pieces)) == 2
 
 
-def test_the_entries_of_a_network_are_found_behind_those_of_others_page_by_page(rt: Runtime, profile: str) -> None:
+def test_the_entries_of_a_network_are_found_behind_those_of_others_page_by_page(rt, profile):
     first, second = (add_profile(rt, "tiktok", account_id=name, name=name) for name in ("a", "b"))
     later = rt.now() + timedelta(days=1)
     for number in range(3):
@@ -129,9 +124,7 @@ def test_the_entries_of_a_network_are_found_behind_those_of_others_page_by_page(
 @pytest.mark.parametrize(
     "jumps", [{}, {7: -3600.0}, {7: -3600.0, 13: -7200.0, 20: 9000.0, 25: -1.5}, {9: 1e6, 18: -1e6}]
 )
-def test_a_time_window_has_exactly_its_entries_also_after_the_clock_was_set(
-    rt: Runtime, profile: str, clock: HandClock, jumps: dict[int, float]
-) -> None:
+def test_a_time_window_has_exactly_its_entries_also_after_the_clock_was_set(rt, profile, clock, jumps):
     for number in range(30):
         clock.jump(jumps.get(number, 0.0))
         accept(rt, profile, at=rt.now() + timedelta(days=30))
@@ -145,13 +138,6 @@ def test_a_time_window_has_exactly_its_entries_also_after_the_clock_was_set(
         assert [entry.number for entry in page.entries] == expected, (since, until)
         of_network = log_list.load_page(rt.db, LogFilter(since=since, until=until, provider="x"))
         assert of_network == page
-
-
-def test_the_log_knows_how_far_it_is_out_of_order(rt: Runtime, profile: str, clock: HandClock) -> None:
-    for seconds in (0, 60, -20, 5, -10, 30, 120):
-        clock.jump(seconds)
-        accept(rt, profile, at=rt.now() + timedelta(days=1))
-    assert log_entries.load_order(rt.db) == LogOrder("2026-10-12T09:01:00.000Z", 25.0)
 
 
 NAMES = ("type", "only_outcomes", "provider", "profile_id", "error", "since", "until", "below")
@@ -170,7 +156,7 @@ FILTERS = [
 ]
 
 
-def test_every_filter_reads_entries_in_order_of_an_index(rt: Runtime, profile: str) -> None:
+def test_every_filter_reads_entries_in_order_of_an_index(rt, profile):
     accept(rt, profile)
     for filters in FILTERS:
         plans = plans_of(rt.db, lambda db, filters=filters: log_list.load_page(db, LogFilter(**filters)))  # type: ignore[misc]
@@ -184,7 +170,7 @@ def test_every_filter_reads_entries_in_order_of_an_index(rt: Runtime, profile: s
             assert page.uses("log_entry_of_profile"), (filters, page)
 
 
-def test_other_lists_read_indexes(rt: Runtime, profile: str) -> None:
+def test_other_lists_read_indexes(rt, profile):
     limited = Caller("key", "read", providers=frozenset({"x"}))
     at, later = "2026-10-12T09:00:00.000Z", "2026-10-13T09:00:00.000Z"
     accept(rt, profile)

@@ -17,14 +17,13 @@ from socialpub.accounts.api_keys import OWNER, Caller
 from socialpub.core.errors import Conflict
 from socialpub.db.queries import api_json, log_list
 from socialpub.db.queries.log_list import LogFilter
-from socialpub.db.states import State
-from socialpub.db.tables import log_entries, post_rows
+from socialpub.db.tables import log_entries
 from socialpub.publishing import log_export, retention
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.samples import media
-from tests.support.appliance import accept, add_profile, end_deliveries, open_appliance
+from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.copies import copy_of, put_back
 from tests.support.drain import drain
 from tests.support.generated import examples
@@ -69,54 +68,14 @@ def scheduled(rt: Runtime, profile: str) -> str:
     return accept(rt, profile, body="first", at=rt.now() + TOMORROW)
 
 
-def test_an_entry_from_before_an_edit_has_the_former_text(rt: Runtime, scheduled: str, clock: HandClock) -> None:
+def test_an_entry_from_before_an_edit_has_the_former_text(rt, scheduled, clock):
     edit(rt, scheduled, body="second")
     assert shown(rt) == [("pending", "first")]
     drain(rt, clock)
     assert shown(rt) == [("pending", "first"), ("published", "second")]
 
 
-def test_an_edit_of_other_fields_keeps_no_former_text(rt: Runtime, scheduled: str) -> None:
-    edit(rt, scheduled, scheduled_at=rt.now() + 2 * TOMORROW)
-    edit(rt, scheduled, body="first")
-    rt.write(posts.cancel, scheduled, OWNER)
-    assert shown(rt) == [("pending", "first"), ("canceled", "first")]
-    assert former_texts(rt) == 0
-
-
-def test_of_many_edits_only_the_texts_of_entries_are_kept(rt: Runtime, scheduled: str) -> None:
-    for text in ("second", "third", "first", "last"):
-        edit(rt, scheduled, body=text)
-    assert former_texts(rt) == 1
-    rt.write(posts.cancel, scheduled, OWNER)
-    assert shown(rt) == [("pending", "first"), ("canceled", "last")]
-
-
-def test_a_post_without_a_text_gets_one_later(rt: Runtime, profile: str, clock: HandClock, tmp_path: Path) -> None:
-    picture = DraftMedia(artifact(rt, media.png(tmp_path / "a.png"), "image/png"))
-    for _ in range(2):
-        post = accept(rt, profile, body=None, media=(picture,), at=rt.now() + TOMORROW)
-    edit(rt, post, body="added")
-    assert shown(rt) == [("pending", None), ("pending", None)]
-    drain(rt, clock)
-    assert sorted(shown(rt)[2:], key=str) == [("published", "added"), ("published", None)]
-
-
-def test_a_text_that_changes_between_two_ends_stays_in_each_entry(rt: Runtime, profile: str) -> None:
-    post = accept(rt, profile, add_profile(rt, account_id="two"), body="first", at=rt.now() + TOMORROW)
-
-    def change(text: str) -> None:
-        rt.db.write(lambda tx: post_rows.change_text(tx, post_rows.find(tx, post), text))  # type: ignore[arg-type]
-
-    change("second")
-    end_deliveries(rt, post, State.FAILED, State.QUEUED)
-    change("third")
-    end_deliveries(rt, post, State.FAILED, State.FAILED)
-    change("fourth")
-    assert [text for _, text in shown(rt)] == ["first", "first", "second", "third"]
-
-
-def test_a_restored_appliance_has_the_same_texts(rt: Runtime, scheduled: str, tmp_path: Path, clock: HandClock) -> None:
+def test_a_restored_appliance_has_the_same_texts(rt, scheduled, tmp_path, clock):
     edit(rt, scheduled, body="second")
     rt.write(posts.cancel, scheduled, OWNER)
     before = shown(rt)
@@ -125,9 +84,7 @@ def test_a_restored_appliance_has_the_same_texts(rt: Runtime, scheduled: str, tm
         assert shown(other) == before == [("pending", "first"), ("canceled", "second")]
 
 
-def test_the_entries_of_a_removed_post_have_no_text_and_stay_a_position(
-    rt: Runtime, scheduled: str, profile: str, clock: HandClock
-) -> None:
+def test_the_entries_of_a_removed_post_have_no_text_and_stay_a_position(rt, scheduled, profile, clock):
     edit(rt, scheduled, body="second")
     rt.write(posts.cancel, scheduled, OWNER)
     accept(rt, profile, body="stays")
@@ -205,9 +162,7 @@ ACTS = (
 
 @settings(max_examples=examples(15, 150))
 @given(st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 100)), min_size=10, max_size=30))
-def test_each_entry_keeps_the_text_of_its_moment(
-    tmp_path_factory: pytest.TempPathFactory, story: list[tuple[Callable[[ModelledLog, int], None], int]]
-) -> None:
+def test_each_entry_keeps_the_text_of_its_moment(tmp_path_factory, story):
     log = ModelledLog(tmp_path_factory.mktemp("log"))
     with closing(log.rt):
         for act, pick in story:

@@ -61,9 +61,6 @@ def test_every_table_has_a_model(rt: Runtime) -> None:
     assert tables - {"schema_migration"} == {model._meta.table_name for model in MODELS}
 
 
-# --- other versions --------------------------------------------------------------------------------------------------
-
-
 # --- the queue -------------------------------------------------------------------------------------------------------
 
 PLAN = [["upload", "prepare"], ["await", "poll"], ["create", "commit"], ["settle", "poll"]]

@@ -1,7 +1,6 @@
 """The calendar has every post on its day in the reader's time zone."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from socialpub.core.clock import stamp
@@ -9,11 +8,9 @@ from socialpub.db.queries import calendar
 from socialpub.db.queries.calendar import CalendarDelivery
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import DraftMedia
-from socialpub.runtime import Runtime
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, add_profile
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 from tests.support.select import select_value
 
@@ -22,9 +19,7 @@ def midnights(first: datetime, days: int) -> list[str]:
     return [stamp(first + timedelta(days=day)) for day in range(days + 1)]
 
 
-def test_posts_are_on_the_day_of_their_time_with_their_outcomes(
-    rt: Runtime, profile: str, clock: HandClock, tmp_path: Path
-) -> None:
+def test_posts_are_on_the_day_of_their_time_with_their_outcomes(rt, profile, clock, tmp_path):
     other = add_profile(rt, account_id="other", name="Second")
     picture = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
     key = select_value(rt.db, "SELECT storage_key FROM artifact")
@@ -56,9 +51,7 @@ def test_posts_are_on_the_day_of_their_time_with_their_outcomes(
     assert pictured.storage_key == key
 
 
-def test_a_full_day_shows_its_first_posts_and_how_many_more_there_are(
-    rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_a_full_day_shows_its_first_posts_and_how_many_more_there_are(rt, profile, clock):
     made = []
     for _ in range(5):
         clock.forward(1)
@@ -71,7 +64,7 @@ def test_a_full_day_shows_its_first_posts_and_how_many_more_there_are(
         assert day.more == more
 
 
-def test_a_day_is_the_readers_own_also_when_it_has_25_hours(rt: Runtime, profile: str) -> None:
+def test_a_day_is_the_readers_own_also_when_it_has_25_hours(rt, profile):
     zone = ZoneInfo("Europe/Berlin")
     late = accept(rt, profile, at=datetime(2026, 10, 25, 23, 30, tzinfo=zone))
     first = accept(rt, profile, at=datetime(2026, 10, 26, 0, 0, tzinfo=zone))
@@ -80,7 +73,7 @@ def test_a_day_is_the_readers_own_also_when_it_has_25_hours(rt: Runtime, profile
     assert [[post.id for post in day.posts] for day in found] == [[late], [first]]
 
 
-def test_posts_of_a_day_are_counted_up_to_a_limit(rt: Runtime, profile: str) -> None:
+def test_posts_of_a_day_are_counted_up_to_a_limit(rt, profile):
     for _ in range(6):
         accept(rt, profile)
     days = midnights(datetime(2026, 10, 12, tzinfo=UTC), 1)

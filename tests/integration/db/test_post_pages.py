@@ -12,7 +12,7 @@ import pytest
 from socialpub.accounts.api_keys import OWNER, Caller
 from socialpub.db.connection import Database
 from socialpub.db.queries import post_list
-from socialpub.db.queries.post_list import PagePart, PostFilter, PostPage, Totals
+from socialpub.db.queries.post_list import PostFilter, PostPage, Totals
 from socialpub.db.states import OUTCOME_LETTERS
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
@@ -145,9 +145,7 @@ def paged(rt: Runtime, query: PostFilter) -> tuple[list[str], set[int]]:
 
 
 @pytest.mark.parametrize("few", [2000, 0, 10])
-def test_every_page_of_every_filter_has_the_matching_posts_in_order(
-    stocked: Runtime, stock: list[StockPost], monkeypatch: pytest.MonkeyPatch, few: int
-) -> None:
+def test_every_page_of_every_filter_has_the_matching_posts_in_order(stocked, stock, monkeypatch, few):
     monkeypatch.setattr(post_list, "_FEW", few)
     found = 0
     for query in FILTERS:
@@ -157,7 +155,9 @@ def test_every_page_of_every_filter_has_the_matching_posts_in_order(
     assert found > 2000
 
 
-def test_pages_of_a_text_search_have_the_matching_posts_in_order(stocked: Runtime, stock: list[StockPost]) -> None:
+@pytest.mark.parametrize("few", [2000, 0])
+def test_pages_of_a_text_search_have_the_matching_posts_in_order(stocked, stock, monkeypatch, few):
+    monkeypatch.setattr(post_list, "_FEW", few)
     for query in FILTERS[::7]:
         searched = replace(query, text="bread")
         ids = expected(stock, searched)
@@ -167,15 +167,7 @@ def test_pages_of_a_text_search_have_the_matching_posts_in_order(stocked: Runtim
 # --- the decisions ---------------------------------------------------------------------------------------------------
 
 
-def test_a_page_is_counted_from_the_nearer_end() -> None:
-    assert post_list.nearer_end(0, 20, 1000) == PagePart("DESC", 0, 20)
-    assert post_list.nearer_end(480, 20, 1000) == PagePart("DESC", 480, 20)
-    assert post_list.nearer_end(500, 20, 1000) == PagePart("ASC", 480, 20)
-    assert post_list.nearer_end(980, 20, 995) == PagePart("ASC", 0, 15)
-    assert post_list.nearer_end(20, 20, 20).size == 0
-
-
-def test_long_lists_are_read_in_a_thread(stocked: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_lists_are_read_in_a_thread(stocked, monkeypatch):
     def is_slow(query: PostFilter, is_counted: bool = False) -> bool:
         return post_list.is_slow(stocked.db, query, is_counted)
 
@@ -188,7 +180,7 @@ def test_long_lists_are_read_in_a_thread(stocked: Runtime, monkeypatch: pytest.M
     assert is_slow(PostFilter(scheduled_after="2026-10-03T12:00:00.000Z"), is_counted=True)
 
 
-def test_a_total_is_counted_once_until_a_post_is_written(stocked: Runtime, stock: list[StockPost]) -> None:
+def test_a_total_is_counted_once_until_a_post_is_written(stocked, stock):
     def counts(query: PostFilter) -> bool:
         async def load() -> int:
             return (await posts.load_page(stocked, OWNER, query)).total
@@ -207,7 +199,7 @@ def test_a_total_is_counted_once_until_a_post_is_written(stocked: Runtime, stock
     assert counts(failed)
 
 
-def test_a_counted_list_is_read_by_one_statement(stocked: Runtime, stock: list[StockPost]) -> None:
+def test_a_counted_list_is_read_by_one_statement(stocked, stock):
     query = PostFilter(outcome="published", profiles=("a", "c"), providers=("x",))
     pages = list[PostPage]()
 
@@ -219,7 +211,7 @@ def test_a_counted_list_is_read_by_one_statement(stocked: Runtime, stock: list[S
     assert pages[0] == pages[1] and pages[0].total
 
 
-def test_a_total_from_before_a_commit_is_not_kept() -> None:
+def test_a_total_from_before_a_commit_is_not_kept():
     totals = Totals()
     before = totals.of_version(1)
     assert totals.of_version(1) is before
@@ -232,7 +224,7 @@ def test_a_total_from_before_a_commit_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("few", [2000, 0])
-def test_every_filter_reads_indexes(stocked: Runtime, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+def test_every_filter_reads_indexes(stocked, monkeypatch, few):
     monkeypatch.setattr(post_list, "_FEW", few)
     for query in FILTERS:
         query = replace(query, page=1, per_page=PER_PAGE)
@@ -242,7 +234,7 @@ def test_every_filter_reads_indexes(stocked: Runtime, monkeypatch: pytest.Monkey
         assert not scans, (query, plans)
 
 
-def test_posts_are_counted_without_reading_their_rows(stocked: Runtime) -> None:
+def test_posts_are_counted_without_reading_their_rows(stocked):
     for query in (query for query in FILTERS if not query.or_accepted):
         plans = plans_of(stocked.db, lambda db, query=query: post_list.load_page(db, query))  # type: ignore[misc]
         for plan in (plan for plan in plans if "count(*)" in plan.sql.lower()):
@@ -250,6 +242,6 @@ def test_posts_are_counted_without_reading_their_rows(stocked: Runtime) -> None:
             assert of_posts and all("COVERING INDEX" in step for step in of_posts), (query, plan)
 
 
-def test_the_text_search_alone_scans_the_posts(stocked: Runtime) -> None:
+def test_the_text_search_alone_scans_the_posts(stocked):
     plans = plans_of(stocked.db, lambda db: post_list.load_page(db, PostFilter(text="bread")))
     assert [plan.scans for plan in plans if plan.scans] == [["SCAN post"]]

@@ -95,47 +95,6 @@ def test_a_lock_file_that_is_replaced_before_it_is_locked_has_one_holder(
     assert lock.is_held, "it holds the file that others see"
 
 
-def test_a_waiter_of_a_broken_lock_waits_for_the_new_lock(tmp_path: Path, before_next_flock: BeforeNextFlock) -> None:
-    suspended, breaker, waits = (FileLock(tmp_path / "one.lock") for _ in range(3))
-    assert suspended.try_acquire()
-    file = suspended.file
-    assert file is not None
-    order: list[str] = []
-
-    def broken() -> None:
-        assert breaker.break_open(file)
-        suspended.release()
-        before_next_flock(done)
-
-    def done() -> None:
-        order.append("the breaker is done")
-        breaker.release()
-
-    before_next_flock(broken)
-    waits.acquire()
-    order.append("the next one begins")
-    assert waits.is_held
-    assert order == ["the breaker is done", "the next one begins"]
-
-
-def test_only_one_of_two_processes_breaks_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    suspended, one, other = (FileLock(tmp_path / "one.lock") for _ in range(3))
-    assert suspended.try_acquire()
-    file, unlink, taken = suspended.file, Path.unlink, list[bool]()
-    assert file is not None
-
-    def both_at_once(path: Path, missing_ok: bool = False) -> None:
-        monkeypatch.undo()
-        taken.append(other.break_open(file))
-        unlink(path, missing_ok)
-
-    monkeypatch.setattr(Path, "unlink", both_at_once)
-    taken.append(one.break_open(file))
-    assert taken == [False, True]
-    assert one.is_held
-    assert not suspended.is_held
-
-
 def test_a_lock_file_that_another_process_removed_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,16 +5,11 @@ import pytest
 from socialpub.accounts import tokens
 from socialpub.core.errors import OperatorError
 from socialpub.db.states import State
-from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import ScriptedNetwork
 
 
-def test_a_token_carried_to_another_row_cannot_be_used_there(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_token_carried_to_another_row_cannot_be_used_there(rt, network, profile, clock):
     other = add_profile(rt, account_id="other", tokens=("access-other", None))
     rt.db.write(
         lambda tx: tx.execute_sql(
@@ -28,7 +23,7 @@ def test_a_token_carried_to_another_row_cannot_be_used_there(
     assert network.jobs == []
 
 
-def test_a_token_carried_to_another_column_cannot_be_used_there(rt: Runtime, profile: str) -> None:
+def test_a_token_carried_to_another_column_cannot_be_used_there(rt, profile):
     rt.db.write(lambda tx: tx.execute_sql("UPDATE profile SET access_token = refresh_token"))
     with pytest.raises(OperatorError, match="cannot be decrypted"):
         tokens.load_fresh(rt, profile)

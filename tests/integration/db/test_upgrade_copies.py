@@ -81,12 +81,7 @@ def posts_in(database: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM post").fetchone()[0])
 
 
-def test_no_backup_is_made_without_an_upgrade(upgrading: Upgrading, tmp_path: Path) -> None:
-    upgrading.start()
-    assert upgrading.in_folder == 0
-
-
-def test_the_backup_has_the_rows_before_the_upgrade_and_is_private(upgrading: Upgrading) -> None:
+def test_the_backup_has_the_rows_before_the_upgrade_and_is_private(upgrading):
     upgrading.add("9001_next", NEXT)
     newest = max(upgrading.applied)
     upgrading.start()
@@ -101,9 +96,7 @@ def test_the_backup_has_the_rows_before_the_upgrade_and_is_private(upgrading: Up
     assert upgrading.in_folder == 1
 
 
-def test_the_backup_contains_the_version_that_used_the_database(
-    upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_backup_contains_the_version_that_used_the_database(upgrading, monkeypatch):
     monkeypatch.setattr(version, "VERSION", "1.2.0")
     upgrading.add("9001_next", NEXT)
     upgrading.start()
@@ -115,14 +108,7 @@ def test_the_backup_contains_the_version_that_used_the_database(
     assert (newest.schema, newest.version) == ("9001_next", "1.2.0")
 
 
-def test_a_new_database_knows_which_version_made_it(tmp_path: Path, clock: HandClock) -> None:
-    settings = settings_in(tmp_path)
-    build(settings, clock=clock, role="test").close()
-    with open_file(settings.database_file, "ro") as db:
-        assert upgrade_backups.read_version(db) == version.VERSION
-
-
-def test_the_last_backups_are_kept_one_for_each_schema(upgrading: Upgrading) -> None:
+def test_the_last_backups_are_kept_one_for_each_schema(upgrading):
     for number in range(5):
         upgrading.clock.forward(60)
         upgrading.add(f"900{number}_next", NEXT.replace("extra", f"extra{number}"))
@@ -136,7 +122,7 @@ def test_the_last_backups_are_kept_one_for_each_schema(upgrading: Upgrading) -> 
     assert upgrading.copies == ["9004_next", "9003_next", "9002_next"]
 
 
-def test_a_failed_migration_changes_nothing_and_its_hint_names_the_restore(upgrading: Upgrading) -> None:
+def test_a_failed_migration_changes_nothing_and_its_hint_names_the_restore(upgrading):
     before = upgrading.applied
     upgrading.add("9001_next", FAILING)
     with pytest.raises(OperatorError) as refused:
@@ -151,7 +137,7 @@ def test_a_failed_migration_changes_nothing_and_its_hint_names_the_restore(upgra
     assert "9001_next" in upgrading.applied
 
 
-def test_nothing_is_changed_under_a_process_of_the_former_version(upgrading: Upgrading, tmp_path: Path) -> None:
+def test_nothing_is_changed_under_a_process_of_the_former_version(upgrading, tmp_path):
     before = upgrading.applied
     upgrading.add("9001_next", NEXT)
     worker = ProcessLock(upgrading.settings.run_dir / "owners", "worker-0123")
@@ -166,7 +152,7 @@ def test_nothing_is_changed_under_a_process_of_the_former_version(upgrading: Upg
     assert "9001_next" in upgrading.applied
 
 
-def test_with_another_secret_key_no_migration_begins(upgrading: Upgrading) -> None:
+def test_with_another_secret_key_no_migration_begins(upgrading):
     before = upgrading.applied
     upgrading.add("9001_next", NEXT)
     key = upgrading.settings.secret_key_file
@@ -180,7 +166,7 @@ def test_with_another_secret_key_no_migration_begins(upgrading: Upgrading) -> No
     assert "9001_next" in upgrading.applied
 
 
-def test_a_backup_of_an_older_version_is_upgraded_at_its_first_start(upgrading: Upgrading, tmp_path: Path) -> None:
+def test_a_backup_of_an_older_version_is_upgraded_at_its_first_start(upgrading, tmp_path):
     rt = build(upgrading.settings, clock=upgrading.clock, role="test")
     copy = copy_of(rt, tmp_path)
     rt.close()
@@ -191,7 +177,7 @@ def test_a_backup_of_an_older_version_is_upgraded_at_its_first_start(upgrading: 
     assert "9001_next" in other.applied
 
 
-def test_an_upgrade_does_not_begin_without_disk_space(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upgrade_does_not_begin_without_disk_space(upgrading, monkeypatch):
     before = upgrading.applied
     upgrading.add("9001_next", NEXT)
     with monkeypatch.context() as patch:
@@ -203,7 +189,7 @@ def test_an_upgrade_does_not_begin_without_disk_space(upgrading: Upgrading, monk
     upgrading.start()
 
 
-def test_an_incomplete_backup_is_removed(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_backup_is_removed(upgrading, monkeypatch):
     before = upgrading.applied
     upgrading.add("9001_next", NEXT)
 
@@ -243,7 +229,7 @@ def killed(upgrading: Upgrading, patch: str = "") -> None:
 
 
 @pytest.mark.parametrize("where", ["flush", "flush_folder"])
-def test_an_upgrade_that_was_killed_during_the_backup_begins_again(upgrading: Upgrading, where: str) -> None:
+def test_an_upgrade_that_was_killed_during_the_backup_begins_again(upgrading, where):
     before = upgrading.applied
     upgrading.add("9001_next", NEXT)
     killed(upgrading, DIE_WHEN_COPIED.format(where))
@@ -256,7 +242,7 @@ def test_an_upgrade_that_was_killed_during_the_backup_begins_again(upgrading: Up
     assert "9001_next" in upgrading.applied
 
 
-def test_an_upgrade_that_was_killed_in_a_migration_keeps_earlier_migrations(upgrading: Upgrading) -> None:
+def test_an_upgrade_that_was_killed_in_a_migration_keeps_earlier_migrations(upgrading):
     upgrading.add("9001_next", NEXT)
     upgrading.add("9002_dying", DYING.replace("extra", "more"))
     before = upgrading.applied
@@ -270,9 +256,7 @@ def test_an_upgrade_that_was_killed_in_a_migration_keeps_earlier_migrations(upgr
     assert set(upgrading.copies) == {"9001_next", max(before)}
 
 
-def test_an_upgrade_reports_its_steps_and_logs_its_sizes(
-    upgrading: Upgrading, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_upgrade_reports_its_steps_and_logs_its_sizes(upgrading, caplog):
     upgrading.add("9001_next", NEXT)
     upgrading.add("9002_more", NEXT.replace("extra", "more"))
     with caplog.at_level("INFO", "socialpub.db"):
@@ -291,7 +275,7 @@ def test_an_upgrade_reports_its_steps_and_logs_its_sizes(
     assert Watched().run(upgrading.start).steps == [], "nothing is left to do"
 
 
-def test_ctrl_c_ends_a_migration_at_once_and_undoes_it(upgrading: Upgrading) -> None:
+def test_ctrl_c_ends_a_migration_at_once_and_undoes_it(upgrading):
     upgrading.add("9001_next", NEXT)
     # Another thread prints, because Ctrl-C must come while SQLite runs, not while it calls Python.
     begin = (

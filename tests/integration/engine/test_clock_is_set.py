@@ -102,13 +102,6 @@ def test_a_set_clock_does_not_use_up_the_deadline(rt, network, profile, clock, j
     assert [state_of(rt, post) for post in (begun, not_begun)] == [State.PUBLISHED] * 2
 
 
-def test_a_post_accepted_on_a_fast_clock_is_published_once_the_clock_is_right(rt, network, profile, clock):
-    post = accept(rt, profile)
-    clock.jump(-86_400)
-    drain(rt)
-    assert state_of(rt, post) is State.PUBLISHED
-
-
 @either_way
 def test_a_post_keeps_the_time_that_its_owner_chose(rt, network, profile, clock, jump):
     at = clock.now() + timedelta(days=10)
@@ -377,36 +370,6 @@ def test_the_deadline_is_not_used_up_when_the_clock_is_set_during_a_call(rt, net
     drain(rt)
     drain(rt, clock, within=900)
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
-
-
-@a_week_either_way
-def test_what_may_be_public_is_read_back_when_the_clock_is_set_during_a_call(rt, network, profile, clock, jump):
-    network.results["create_post"] = [set_during(rt, clock, jump, NoAnswer("cut"))]
-    network.results["recover"] = [Readback(), Readback((Published("77"),))]
-    post = accept(rt, profile)
-    drain(rt)
-    drain(rt, clock, within=900)
-    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
-
-
-@a_week_either_way
-def test_ages_are_right_when_the_clock_is_set_during_a_call(rt, network, profile, clock, jump):
-    ages = []
-
-    def age(job):
-        assert job.committed_at is not None
-        ages.append((job.even_now - job.committed_at).total_seconds())
-        return Readback((Published("77"),))
-
-    network.results["create_post"] = [set_during(rt, clock, jump, NoAnswer("cut"))]
-    network.results["recover"] = [age]
-    accept(rt, profile)
-    drain(rt)
-    clock.forward(6)
-    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET started_at = ?, run_at = ?", (tx.stamp, tx.stamp)))
-    drain(rt)
-    assert len(ages) == 1
-    assert 0 <= ages[0] < 60
 
 
 @pytest.mark.parametrize(("status", "days"), [("reserved", 7), ("verified", 31)])

@@ -278,14 +278,3 @@ def test_a_post_that_is_edited_does_not_wait_for_itself(slow, clock):
     profile, at = add_profile(slow), clock.now() + timedelta(hours=2)
     post = accept(slow, profile, body="Old", at=at)
     assert notes(slow, profile, at, editing=post) == []
-
-
-def test_without_a_gap_nothing_waits(tmp_path, clock, network):
-    (tmp_path / "plain").mkdir()
-    with closing(open_appliance(tmp_path / "plain", clock, providers={"x": network})) as rt:
-        profile = add_profile(rt)
-        for number in range(3):
-            accept(rt, profile, body=str(number))
-        drain(rt)
-        assert len(network.effects) == 3
-        assert select_value(rt.db, "SELECT count(*) FROM stored_wait") == 0

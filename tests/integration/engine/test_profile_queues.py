@@ -200,15 +200,6 @@ def test_a_delivery_whose_next_step_calls_another_endpoint_goes_on(rt, network, 
     assert [one["message"] for one in attempts(rt, picture)] == ["uploads are full"]
 
 
-@pytest.mark.parametrize("kind", [Kind.COMMIT, Kind.REPEATABLE])
-def test_the_queue_knows_that_the_gap_applies_before_each_kind_of_commit(rt, network, profile, kind):
-    begun_with(network, ("upload", Kind.PREPARE), ("publish", kind))
-    post = accept(rt, profile)
-    network.results["publish"] = [Throttled("slow down", retry_after_seconds=HOUR)]
-    drain(rt)
-    assert select_value(rt.db, "SELECT line FROM delivery WHERE post_id = ?", (post,)) == "+publish"
-
-
 def test_an_upload_goes_on_while_posts_wait(rt, network, profile):
     begun_with(network, ("upload:0", Kind.PREPARE), ("create_post", Kind.COMMIT))
     rest(rt, profile, "create_post", 900)

@@ -86,19 +86,6 @@ def test_nothing_of_equal_content_is_sent_while_one_is_being_read_back(rt, netwo
     assert asked.index("create_post", asked.index("recover")) > len(asked) - 1 - asked[::-1].index("recover")
 
 
-def test_a_clock_jump_does_not_shorten_the_read_backs(rt, network, profile, clock):
-    network.results["create_post"] = [NoAnswer("timed out")]
-    post = accept(rt, profile)
-    drain(rt)
-    for _ in range(8):
-        clock.jump(3600)
-        drain(rt)
-    assert network.asked.count("create_post") == 1
-    assert state_of(rt, post) is State.QUEUED
-    drain(rt, clock)
-    assert state_of(rt, post) is State.PUBLISHED
-
-
 # --- before a second call --------------------------------------------------------------------------------------------
 
 

@@ -185,21 +185,6 @@ def test_a_request_that_takes_effect_after_its_repetition_changes_nothing(rt, ne
 
 
 @pytest.mark.parametrize("effect", [True, False])
-def test_a_worker_that_dies_during_the_call_leaves_a_call_to_repeat(lives, network, effect):
-    rt = lives.begin()
-    post = accept(rt, add_profile(rt))
-    die(rt)
-    network.results["publish"] = [network.killed_after if effect else network.killed]
-    rt = lives.go_on()
-    assert is_published_once(rt, network, post)
-    assert (lives.deaths, network.looked_at) == (1, [])
-    assert "The worker ended during the call. The outcome is unknown." in str(
-        select_value(rt.db, "SELECT message FROM attempt WHERE outcome = 'unknown'")
-    )
-    rt.close()
-
-
-@pytest.mark.parametrize("effect", [True, False])
 def test_a_call_that_kills_three_workers_is_read_back_and_not_repeated_again(lives, network, effect):
     rt = lives.begin()
     post = accept(rt, add_profile(rt))
@@ -270,17 +255,6 @@ def test_the_gap_between_posts_delays_the_next_post_and_no_repetition(tmp_path, 
         assert network.effects == ["1", "2"]
         assert sum(network.pauses[:3]) < 10
         assert network.pauses[3] >= gap.total_seconds()
-
-
-def test_repetitions_with_a_gap_between_posts_end_at_the_deadline(tmp_path, clock):
-    network = KeyedNetwork(clock)
-    network.results["publish"] = [no_answer] * FOR_EVER
-    section = PublishingSection(min_gap=timedelta(hours=1), give_up_after=timedelta(hours=5))
-    with closing(open_appliance(tmp_path, clock, providers={"x": network}, publishing=section)) as rt:
-        post = accept(rt, add_profile(rt))
-        drain(rt, clock)
-        assert state_of(rt, post) is State.FAILED
-        assert network.called_at[-1] - network.called_at[0] <= 6 * HOUR
 
 
 def test_an_equal_post_waits_for_the_unknown_outcome_and_delays_no_repetition(rt, network, profile, clock):

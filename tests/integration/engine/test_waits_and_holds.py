@@ -14,25 +14,6 @@ from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
 
 
-def test_a_limit_under_the_networks_own_name_keeps_the_others_of_the_profile_quiet(rt, network, profile, clock):
-    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
-    first, other = accept(rt, profile), accept(rt, profile, body="other")
-    drain(rt)
-    assert network.asked == ["create_post"], "the other one does not ask again"
-    clock.forward(899)
-    drain(rt)
-    assert network.asked == ["create_post"]
-    drain(rt, clock)
-    assert {state_of(rt, first), state_of(rt, other)} == {State.PUBLISHED}
-
-
-def test_a_wait_that_a_network_named_does_not_count_as_being_down(rt, network, profile, clock):
-    network.results["create_post"] = [Throttled("the day is full", retry_after_seconds=25 * 3600)]
-    first, other = accept(rt, profile), accept(rt, profile, body="other")
-    drain(rt, clock)
-    assert {state_of(rt, first), state_of(rt, other)} == {State.PUBLISHED}, message_of(rt, other)
-
-
 def test_a_wait_longer_than_a_day_ends_one_post_and_is_asked_about_again_for_the_others_after_a_day(
     rt, network, profile, clock
 ):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state

@@ -3,16 +3,15 @@
 from collections.abc import Callable
 
 from socialpub.accounts.api_keys import OWNER
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.db.connection import Database
 from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows, waits
+from socialpub.db.tables import delivery_rows
 from socialpub.ops import alerts
 from socialpub.ops.alerts import DiskSpace
-from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import retries
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, add_profile, end_unsent
+from tests.support.appliance import accept, end_unsent
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 
@@ -34,26 +33,6 @@ def test_an_appliance_that_is_well_needs_nothing(rt: Runtime, well: Callable[[],
     drain(rt)
     assert list(alerts.list_alerts(rt, Surface.DASHBOARD)) == []
     assert alerts.load_alert_facts(rt).failed.newest == []
-
-
-def test_everything_that_needs_its_owner_is_there_with_what_to_do(
-    rt: Runtime, well: Callable[[], None], clock: HandClock
-) -> None:
-    dead = add_profile(rt, name="Dead", status="reauthRequired", reason="The grant was withdrawn.")
-    lapsing = add_profile(rt, account_id="b", name="Lapsing", tokens=("a", None), expires_at="2026-10-15T00:00:00.000Z")
-    add_profile(rt, account_id="c", name="Fine", expires_at="2026-12-15T00:00:00.000Z")
-    rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, "No credits are left.", "402"))
-    rt.write(resume.pause)
-    clock.forward(8 * DAY)
-    needs = alerts.load_alert_facts(rt)
-    assert [(one.id, one.status) for one, _ in needs.profiles] == [(dead, "reauthRequired"), (lapsing, "active")]
-    assert "Reconnect" in needs.profiles[0][1]
-    ((held, _),) = needs.holds
-    assert (held.subject, held.message, held.code) == ("x", "No credits are left.", "402")
-    assert held.until == "2026-10-12T09:15:00.000Z"
-    assert needs.paused_at == "2026-10-12T09:00:00.000Z"
-    assert "has not reported" in needs.worker[0].message
-    assert str(needs.backup_reminder).startswith("The last backup was made 8 days ago")
 
 
 def test_a_failure_needs_the_owner_until_it_was_tried_again_or_is_a_week_old(

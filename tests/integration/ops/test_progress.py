@@ -3,17 +3,15 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from socialpub.core.settings.loader import Settings
 from socialpub.db import backup_format, file_check
 from socialpub.ops.backup import create, restore, schedule, verify
-from socialpub.runtime import Runtime, build
+from socialpub.runtime import build
 from tests.integration.ops.test_backup import files_in
 from tests.support.appliance import accept, add_profile
-from tests.support.hand_clock import HandClock
 from tests.support.select import select_value
 from tests.support.watched import Watched
 
@@ -28,9 +26,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backup_format, "STEP_PAGES", 1)
 
 
-def test_every_step_of_a_backup_and_a_restore_rises_to_its_total(
-    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock
-) -> None:
+def test_every_step_of_a_backup_and_a_restore_rises_to_its_total(rt, stored_image, tmp_path, clock):
     tar = tmp_path / "a.copy"
     new = Settings(data_dir=tmp_path / "new")
     stories: list[tuple[list[str], Callable[[], object]]] = [
@@ -47,35 +43,7 @@ def test_every_step_of_a_backup_and_a_restore_rises_to_its_total(
     build(new, clock=clock).close()
 
 
-def test_a_database_larger_than_the_memory_is_not_read_ahead(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Watched().run(lambda: file_check.read_ahead(rt.settings.database_file))
-    assert read.steps == ["Reading the database"]
-    read.check()
-    monkeypatch.setattr("socialpub.core.machine.memory_bytes", lambda: 4096)
-    assert Watched().run(lambda: file_check.read_ahead(rt.settings.database_file)).steps == []
-    file_check.read_ahead(rt.settings.data_dir / "missing.db")
-
-
-def test_a_damaged_database_is_found_while_somebody_watches(rt: Runtime, tmp_path: Path) -> None:
-    damaged = tmp_path / "damaged.db"
-    create.copy_database(rt, damaged)
-    content = bytearray(damaged.read_bytes())
-    content[4096 * 3 : 4096 * 40] = b"\x07" * 4096 * 37
-    damaged.write_bytes(content)
-    found: list[str] = []
-
-    def check() -> None:
-        with closing(sqlite3.connect(damaged)) as connection:
-            try:
-                found.append(file_check.find_damage(connection, "Checking the database"))
-            except sqlite3.DatabaseError as error:
-                found.append(str(error))
-
-    Watched().run(check)
-    assert found and found[0] != "ok"
-
-
-def test_posts_accepted_while_the_database_is_copied_are_not_in_the_copy(rt: Runtime, tmp_path: Path) -> None:
+def test_posts_accepted_while_the_database_is_copied_are_not_in_the_copy(rt, tmp_path):
     profile = add_profile(rt)
     accept(rt, profile)
     accepted = 0
@@ -95,9 +63,7 @@ def test_posts_accepted_while_the_database_is_copied_are_not_in_the_copy(rt: Run
 
 
 @pytest.mark.parametrize("pressed_in", [*COPY, "Writing the backup", "Waiting for the disk", *READ])
-def test_after_ctrl_c_nothing_is_left_and_the_next_try_works(
-    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock, pressed_in: str
-) -> None:
+def test_after_ctrl_c_nothing_is_left_and_the_next_try_works(rt, stored_image, tmp_path, clock, pressed_in):
     tar = tmp_path / "a.copy"
     new = Settings(data_dir=tmp_path / "new")
 
@@ -118,7 +84,7 @@ def test_after_ctrl_c_nothing_is_left_and_the_next_try_works(
     build(new, clock=clock).close()
 
 
-def test_after_ctrl_c_a_scheduled_backup_leaves_nothing(rt: Runtime, stored_image: Path) -> None:
+def test_after_ctrl_c_a_scheduled_backup_leaves_nothing(rt, stored_image):
     for step in (*COPY, "Writing the backup"):
         Watched(lambda done, total, now, step=step: now == step and (done > 0 or not total)).run(
             lambda: schedule.make_backup(rt)

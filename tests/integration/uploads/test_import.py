@@ -23,7 +23,6 @@ from tests.integration.api.client import Client, form
 from tests.integration.uploads.caller import Gone, Reply
 from tests.samples import media as samples
 from tests.support.file_host import FileHost, redirect, response
-from tests.support.hand_clock import HandClock
 from tests.support.hand_loop import HandLoop
 from tests.support.scripted_network import ScriptedNetwork
 from tests.support.select import select_all, select_one, select_value
@@ -103,7 +102,7 @@ def message(reply: Reply) -> str:
 
 
 @pytest.mark.decoder_child
-def test_the_bytes_decide_the_type(rt: Runtime, caller: Client, host: FileHost, tmp_path: Path) -> None:
+def test_the_bytes_decide_the_type(rt, caller, host, tmp_path):
     image = samples.png(tmp_path / "a.png").read_bytes()
     host.responses["/share.html"] = response(image, "Content-Type: text/html")
     reply = caller.send("POST", "/uploads/import", {"url": host.url("/share.html?token=1")})
@@ -132,9 +131,7 @@ ENDLESS = response(PNG + bytes(LIMIT), length=None)
         (redirect("http://10.1.2.3/inner"), "leads to 10.1.2.3, which does not exist or is not a public host"),
     ],
 )
-def test_a_failure_names_the_field_and_what_was_found(
-    rt: Runtime, caller: Client, host: FileHost, draft: Any, sent: bytes, said: str, caplog: Any
-) -> None:
+def test_a_failure_names_the_field_and_what_was_found(rt, caller, host, draft, sent, said, caplog):
     host.responses[SECRET] = sent
     url = host.url(f"{SECRET}?signature=s3cr3t")
     with caplog.at_level(logging.DEBUG):
@@ -165,7 +162,7 @@ def test_a_failure_names_the_field_and_what_was_found(
         (5, "must be a string"),
     ],
 )
-def test_a_url_that_cannot_be_fetched_is_refused_at_once(caller: Client, draft: Any, url: Any, said: str) -> None:
+def test_a_url_that_cannot_be_fetched_is_refused_at_once(caller, draft, url, said):
     for path, body, at in (
         ("/uploads/import", {"url": url}, ["url"]),
         ("/posts", draft({"url": url}), ["media", 0, "url"]),
@@ -178,9 +175,7 @@ def test_a_url_that_cannot_be_fetched_is_refused_at_once(caller: Client, draft: 
 
 @pytest.mark.parametrize("change", ["revoke", "limit"])
 @pytest.mark.parametrize("request_of", ["import", "post", "form", "edit"])
-def test_a_key_that_changes_during_a_fetch_adds_nothing(
-    rt: Runtime, caller: Client, host: FileHost, draft: Any, request_of: str, change: str
-) -> None:
+def test_a_key_that_changes_during_a_fetch_adds_nothing(rt, caller, host, draft, request_of, change):
     clause = "revoked_at = created_at" if change == "revoke" else "approval = 1"
     at = stamp(rt.now() + timedelta(hours=1))
     scheduled = {"post": {"body": "x", "scheduledAt": at}, "profiles": draft()["profiles"]}
@@ -207,9 +202,7 @@ def test_a_key_that_changes_during_a_fetch_adds_nothing(
 # --- posts -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_post_brings_files_from_urls_beside_artifacts_and_file_parts(
-    rt: Runtime, caller: Client, host: FileHost, draft: Any
-) -> None:
+def test_a_post_brings_files_from_urls_beside_artifacts_and_file_parts(rt, caller, host, draft):
     artifact = caller.upload(PNG)["artifactId"]
     media = [{"url": host.url("/b"), "alt": "B"}, {"artifactId": artifact}, {"url": host.url("/a"), "alt": "A"}]
     post = caller.send("POST", "/posts", draft(*media)).data
@@ -233,9 +226,7 @@ def test_a_post_brings_files_from_urls_beside_artifacts_and_file_parts(
         ({"url": "http://127.0.0.1/a", "artifactId": "019aa5c0-0000-7000-8000-000000000001"}, "artifactId and url"),
     ],
 )
-def test_a_media_item_has_exactly_one_source(
-    caller: Client, host: FileHost, draft: Any, item: dict[str, str], names: str
-) -> None:
+def test_a_media_item_has_exactly_one_source(caller, host, draft, item, names):
     reply = caller.send("POST", "/posts", draft(item))
     assert ["media", 0] in reply.paths()
     assert f"must have exactly one of {names}" in reply.json()["detail"]
@@ -247,9 +238,7 @@ def test_a_media_item_has_exactly_one_source(
 
 
 @pytest.mark.parametrize("query", ["", "?strict=true"])
-def test_no_file_is_fetched_for_an_invalid_post(
-    rt: Runtime, caller: Client, host: FileHost, draft: Any, query: str
-) -> None:
+def test_no_file_is_fetched_for_an_invalid_post(rt, caller, host, draft, query):
     unknown = "019aa5c0-0000-7000-8000-000000000001"
     media = {"url": host.url()}
     for more in (
@@ -265,16 +254,14 @@ def test_no_file_is_fetched_for_an_invalid_post(
     assert stored(rt) == NOTHING
 
 
-def test_no_file_is_fetched_above_the_daily_limit_of_a_key(
-    rt: Runtime, caller: Client, host: FileHost, draft: Any
-) -> None:
+def test_no_file_is_fetched_above_the_daily_limit_of_a_key(rt, caller, host, draft):
     caller.key = rt.write(api_keys.create, "agent", posts_per_day=1)
     assert caller.send("POST", "/posts", draft({"url": host.url()})).status == 201
     assert caller.send("POST", "/posts", draft({"url": host.url()})).status == 429
     assert len(host.heads) == 1
 
 
-def test_validate_does_not_fetch_and_says_so(caller: Client, host: FileHost, draft: Any) -> None:
+def test_validate_does_not_fetch_and_says_so(caller, host, draft):
     reply = caller.send("POST", "/posts/validate", draft({"url": host.url()}, {"url": host.url("/b")}))
     (delivery,) = reply.data["deliveries"]
     note = "This check does not fetch media[0].url, media[1].url. The files are checked when you create the post."
@@ -285,7 +272,7 @@ def test_validate_does_not_fetch_and_says_so(caller: Client, host: FileHost, dra
 # --- the appliance's own URLs ----------------------------------------------------------------------------------------
 
 
-def test_a_url_of_this_appliance_means_its_artifact(rt: Runtime, caller: Client, draft: Any, clock: HandClock) -> None:
+def test_a_url_of_this_appliance_means_its_artifact(rt, caller, draft, clock):
     artifact = caller.upload(PNG)
     imported = caller.send("POST", "/uploads/import", {"url": artifact["url"]}).data
     assert imported["artifactId"] == artifact["artifactId"]
@@ -312,9 +299,7 @@ def test_a_url_of_this_appliance_means_its_artifact(rt: Runtime, caller: Client,
 # --- repeats, limits and interruptions -------------------------------------------------------------------------------
 
 
-def test_a_repeat_fetches_nothing_and_the_url_belongs_to_the_comparison(
-    rt: Runtime, caller: Client, host: FileHost, draft: Any, clock: HandClock
-) -> None:
+def test_a_repeat_fetches_nothing_and_the_url_belongs_to_the_comparison(rt, caller, host, draft, clock):
     for key, path, body, other in (
         ("i", "/uploads/import", {"url": host.url()}, {"url": host.url("/b")}),
         ("p", "/posts", draft({"url": host.url()}), draft({"url": host.url("/b")})),
@@ -333,7 +318,7 @@ def test_a_repeat_fetches_nothing_and_the_url_belongs_to_the_comparison(
     assert stored(rt)[:2] == (1, 2)
 
 
-def test_a_failed_fetch_frees_its_idempotency_key(caller: Client, host: FileHost) -> None:
+def test_a_failed_fetch_frees_its_idempotency_key(caller, host):
     body = {"url": host.url("/late")}
     assert caller.send("POST", "/uploads/import", body, idempotency_key="k").status == 400
     host.responses["/late"] = response(PNG)
@@ -366,9 +351,7 @@ class Gate:
         return self.reached.setdefault(waiting, asyncio.Event())
 
 
-def test_four_files_of_a_request_arrive_at_a_time_and_other_requests_do_not_wait(
-    rt: Runtime, caller: Client, host: FileHost, draft: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_four_files_of_a_request_arrive_at_a_time_and_other_requests_do_not_wait(rt, caller, host, draft, monkeypatch):
     monkeypatch.setattr(imports, "MAX_REQUESTS", 3)
     monkeypatch.setattr(imports, "KEPT_REQUESTS", 1)
     other = rt.write(api_keys.create, "other")
@@ -394,9 +377,7 @@ def test_four_files_of_a_request_arrive_at_a_time_and_other_requests_do_not_wait
     assert rt.media.may_fetch("another key", 1, 0)
 
 
-def test_the_total_time_covers_all_files_of_a_request_and_a_slow_drip(
-    rt: Runtime, caller: Client, host: FileHost, draft: Any
-) -> None:
+def test_the_total_time_covers_all_files_of_a_request_and_a_slow_drip(rt, caller, host, draft):
     gate = Gate()
 
     async def drip(writer: asyncio.StreamWriter) -> None:
@@ -421,9 +402,7 @@ def test_the_total_time_covers_all_files_of_a_request_and_a_slow_drip(
 
 
 @pytest.mark.parametrize("way", ["disconnect", "stop", "cancel"])
-def test_an_interrupted_fetch_leaves_nothing_and_frees_its_key(
-    rt: Runtime, app: App, caller: Client, host: FileHost, draft: Any, way: str
-) -> None:
+def test_an_interrupted_fetch_leaves_nothing_and_frees_its_key(rt, app, caller, host, draft, way):
     async def story() -> None:
         gate = Gate()
         host.responses["/held"] = gate.play

@@ -223,14 +223,6 @@ def test_a_form_that_cannot_be_read_is_a_400(rt, caller, body):
     assert nothing_left(rt)
 
 
-def test_other_content_types_are_a_415_and_so_are_forms_elsewhere(caller):
-    fields = headers(caller)
-    for path in ("/api/v1/uploads", "/api/v1/posts/validate"):
-        assert caller.ask("POST", path, form(text("payload", b"{}")), fields).status == 415
-    fields["content-type"] = "application/x-www-form-urlencoded"
-    assert caller.ask("POST", "/api/v1/posts", b"a=1", fields).status == 415
-
-
 def test_a_key_that_may_only_read_has_its_form_refused_unread(rt, caller, profile, png):
     from socialpub.accounts import api_keys
 

@@ -119,11 +119,6 @@ def test_no_path_leads_out_of_the_media_folder(caller, artifact, key):
     assert caller.ask("GET", f"http://127.0.0.1:8000/storage/media/{key}?{query}").status in (403, 404)
 
 
-def test_other_methods_are_a_405(caller, artifact):
-    reply = get(caller, artifact, "POST")
-    assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
-
-
 def test_a_file_that_is_gone_is_a_404(rt, caller, artifact):
     rt.files.remove(artifact["storageKey"])
     reply = get(caller, artifact)

@@ -14,7 +14,6 @@ from tests.integration.uploads.caller import Caller, Reply
 from tests.samples import media
 from tests.support.appliance import status_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 from tests.support.select import select_value
 
@@ -56,9 +55,7 @@ def stored(rt: Runtime) -> tuple[int, int]:
     return counted
 
 
-def test_above_the_quota_uploads_are_rejected_and_accepted_posts_are_published(
-    rt: Runtime, clock: HandClock, caller: Caller, profile: str, picture: bytes
-) -> None:
+def test_above_the_quota_uploads_are_rejected_and_accepted_posts_are_published(rt, clock, caller, profile, picture):
     artifacts = [caller.upload(picture)["artifactId"] for _ in range(2)]
     assert is_refused(reserve(caller, len(picture)))
     assert reserve(caller, QUOTA - 2 * len(picture)).status == 201
@@ -77,7 +74,7 @@ def test_above_the_quota_uploads_are_rejected_and_accepted_posts_are_published(
     assert reserve(caller, len(picture)).status == 201
 
 
-def test_the_quota_is_checked_again_when_bytes_arrive(rt: Runtime, caller: Caller, picture: bytes) -> None:
+def test_the_quota_is_checked_again_when_bytes_arrive(rt, caller, picture):
     reservations = [caller.reserve(picture) for _ in range(3)]
     assert [caller.put(one, picture).status for one in reservations[:2]] == [200, 200]
     assert is_refused(caller.put(reservations[2], picture))
@@ -85,9 +82,7 @@ def test_the_quota_is_checked_again_when_bytes_arrive(rt: Runtime, caller: Calle
     assert stored(rt) == (2, 2 * len(picture))
 
 
-def test_the_first_of_two_simultaneous_files_gets_the_remaining_quota(
-    rt: Runtime, caller: Caller, picture: bytes
-) -> None:
+def test_the_first_of_two_simultaneous_files_gets_the_remaining_quota(rt, caller, picture):
     caller.upload(picture)
     first, second = caller.reserve(picture), caller.reserve(picture)
     met: list[Reply] = []
@@ -108,9 +103,7 @@ def test_the_first_of_two_simultaneous_files_gets_the_remaining_quota(
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("large", [False, True])
-def test_a_post_that_brings_its_files_is_rejected_as_a_whole(
-    rt: Runtime, caller: Caller, profile: str, picture: bytes, chunked: bool, large: bool
-) -> None:
+def test_a_post_that_brings_its_files_is_rejected_as_a_whole(rt, caller, profile, picture, chunked, large):
     for _ in range(2):
         caller.upload(picture)
     data = picture + b"\0" * 1_100_000 if large else picture
@@ -129,7 +122,7 @@ def test_a_post_that_brings_its_files_is_rejected_as_a_whole(
 @pytest.mark.parametrize(
     ("used", "level"), [(0, "ok"), (QUOTA * 8 // 10, "ok"), (QUOTA * 9 // 10, "note"), (QUOTA, "problem")]
 )
-def test_doctor_reports_the_use_of_the_quota(rt: Runtime, used: int, level: str) -> None:
+def test_doctor_reports_the_use_of_the_quota(rt, used, level):
     rt.db.write(lambda tx: tx.execute_sql("UPDATE stored_media SET size_bytes = ?", (used,)))
     (found,) = storage.check_quota(rt)
     assert (found.level, found.subject) == (level, "media")

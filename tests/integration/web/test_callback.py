@@ -7,9 +7,9 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from socialpub.accounts import connect, consents
-from socialpub.accounts.hints import Surface
-from socialpub.accounts.profiles import Connected
+from socialpub.accounts import consents
+from socialpub.accounts.connect import Connected
+from socialpub.accounts.remedies import Surface
 from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App, create_app
@@ -49,8 +49,8 @@ def is_private(reply: Reply, query: dict[str, str]) -> None:
 
 
 def test_the_page_names_the_connected_account(rt, caller, browser, caplog):
-    begun = connect.begin(rt, "x", "Evening <news>")
-    back = browser.decides(begun.url)
+    begun, url = consents.begin(rt, "x", "Evening <news>")
+    back = browser.decides(url)
     with caplog.at_level(logging.DEBUG):
         reply = visit(caller, back)
     assert reply.status == 200
@@ -66,21 +66,21 @@ def test_the_page_names_the_connected_account(rt, caller, browser, caplog):
 
 
 def test_a_connection_from_the_dashboard_leads_back_to_it(rt, caller, browser):
-    back = browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url)
+    back = browser.decides(consents.begin(rt, "x", surface=Surface.DASHBOARD)[1])
     page = visit(caller, back).body.decode()
     (profile,) = profile_rows.list_all(rt.db)
     link = f'href="http://127.0.0.1:8000/profiles/{profile.id}"'
     assert link in page
     assert "close this page" not in page
     assert link in visit(caller, back).body.decode(), "a reload also links there"
-    denied = browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url, decision="deny")
+    denied = browser.decides(consents.begin(rt, "x", surface=Surface.DASHBOARD)[1], decision="deny")
     page = visit(caller, denied).body.decode()
     assert "press “Connect X” under Profiles" in page
     assert 'href="http://127.0.0.1:8000/profiles"' in page
 
 
 def test_the_page_reports_a_denied_consent(rt, caller, browser):
-    back = browser.decides(connect.begin(rt, "x").url, decision="deny")
+    back = browser.decides(consents.begin(rt, "x")[1], decision="deny")
     reply = visit(caller, back)
     assert reply.status == 400
     assert "did not give consent at X" in reply.body.decode()
@@ -89,7 +89,7 @@ def test_the_page_reports_a_denied_consent(rt, caller, browser):
 
 
 def test_an_error_description_of_a_network_is_escaped(rt, caller):
-    state = query_of(connect.begin(rt, "x").url)["state"]
+    state = query_of(consents.begin(rt, "x")[1])["state"]
     said = urlencode({"state": state, "error": "server_error", "error_description": "<script>alert(1)</script>"})
     page = visit(caller, f"/oauth/x/callback?{said}").body.decode()
     assert "&lt;script&gt;" in page
@@ -97,7 +97,7 @@ def test_an_error_description_of_a_network_is_escaped(rt, caller):
 
 
 def test_a_head_request_does_not_use_up_a_consent(rt, caller, browser):
-    back = browser.decides(connect.begin(rt, "x").url)
+    back = browser.decides(consents.begin(rt, "x")[1])
     assert visit(caller, back, "HEAD").status == 200
     assert visit(caller, back).status == 200
 
@@ -112,7 +112,7 @@ def test_the_callback_supports_only_get(caller):
 
 
 def test_guessed_states_are_rate_limited_and_a_valid_state_still_works(rt, caller, browser, clock, world):
-    back = browser.decides(connect.begin(rt, "x").url)
+    back = browser.decides(consents.begin(rt, "x")[1])
     statuses = [visit(caller, f"/oauth/x/callback?state=guess{n}&code=c").status for n in range(31)]
     assert statuses == [400] * 30 + [429]
     assert visit(caller, back).status == 200
@@ -126,15 +126,15 @@ def test_other_requests_are_served_during_a_slow_call_to_a_network(rt, caller, b
     import threading
 
     asking, answered = threading.Event(), threading.Event()
-    finish = connect.finish
+    finish = consents.finish
 
     def slow(*args: object) -> object:
         asking.set()
         assert answered.wait(60), "no other request was served"
         return finish(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(connect, "finish", slow)
-    parts = urlsplit(browser.decides(connect.begin(rt, "x").url))
+    monkeypatch.setattr(consents, "finish", slow)
+    parts = urlsplit(browser.decides(consents.begin(rt, "x")[1]))
 
     async def both() -> tuple[Reply, Reply]:
         first = asyncio.create_task(caller.asking("GET", f"{parts.path}?{parts.query}"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core.clock import parse
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.values import MIN_KEPT

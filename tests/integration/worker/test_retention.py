@@ -165,14 +165,6 @@ def test_a_restored_installation_keeps_ids_until_its_resume(rt, clock, profile):
     assert status_of(rt, known) == "settled"
 
 
-def test_a_wrong_date_for_an_hour_removes_nothing(rt, clock, profile):
-    known = published(rt, clock, profile)
-    clock.jump(900 * DAY)
-    rt.db.follow_clock()
-    assert keep_house(rt, clock) == 0
-    assert status_of(rt, known) == "settled"
-
-
 def test_a_thousand_posts_are_removed_in_small_writes_and_limited_rounds(rt, clock, profile, monkeypatch):
     for _ in range(10):
         rt.write(

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import upkeep
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.core.settings.schema import AlertKind
 from socialpub.ops import alerts, health

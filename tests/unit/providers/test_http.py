@@ -16,7 +16,6 @@ from socialpub.providers.failures import find_unusable_proxies
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent
 from tests.support.hand_loop import HandLoop
-from tests.support.sandbox_transport import SandboxTransport
 
 SECRET = "a-secret-token"
 BODY_OF_TEN = b"Content-Length: 10\r\n\r\nabc"
@@ -373,26 +372,6 @@ def test_closing_cancels_calls_and_sends_nothing_afterwards():
         with pytest.raises(NotSent):
             http.call("POST", server.url)
     http.close()
-
-
-def test_a_sandbox_without_a_socket_can_cut_and_hang():
-    class ConnectionCut(Exception):
-        pass
-
-    class Hang(Exception):
-        pass
-
-    async def app(scope: dict[str, str], receive: object, send: object) -> None:
-        raise ConnectionCut if scope["path"] == "/cut" else Hang
-
-    http = Http(mounts={"http://sandbox.test/": SandboxTransport(app)})
-    try:
-        with pytest.raises(NoAnswer, match="ended before the response was complete"):
-            http.call("POST", "http://sandbox.test/cut", json={})
-        with pytest.raises(NoAnswer, match="the connection timed out"):
-            http.call("POST", "http://sandbox.test/hang", json={})
-    finally:
-        http.close()
 
 
 GREETINGS = [

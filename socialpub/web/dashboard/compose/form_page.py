@@ -1,7 +1,7 @@
 """The page of Compose: messages, profiles, and the choices that networks offer their accounts.
 
-A page waits a few seconds for a network. After this timeout, the form shows a text field and the reason. The question
-continues, and the next page uses its answer. Equal questions share one thread, so a network that hangs blocks only one
+A page waits a few seconds for a network. After this timeout, the form shows a text field and the reason. The query
+continues, and the next page uses its response. Equal queries share one thread, so a network that hangs blocks only one
 thread.
 """
 
@@ -14,9 +14,9 @@ from zoneinfo import available_timezones
 
 from starlette.responses import Response
 
-from socialpub.accounts import avatars, choices, questions
+from socialpub.accounts import avatars, choices, queries
 from socialpub.accounts.choices import NetworkChoices, OptionChoice, PostingBarred, value_label
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import OperatorError, end_sentence
 from socialpub.db import appliance_state
 from socialpub.db.models import ProfileRow
@@ -158,10 +158,10 @@ async def load_context(visit: Visit, *, refresh: bool = False, only: Sequence[st
 async def _ask_creator(visit: Visit, row: ProfileRow, *, refresh: bool) -> Creator:
     rt, profile_id, name, username = visit.rt, row.id, row.name, row.username or ""
     try:
-        question = choices.creator(rt, profile_id)
-        with questions.explain_failures(rt, question.profile, choices.CREATOR_UNKNOWN, Surface.DASHBOARD):
+        query = choices.creator(rt, profile_id)
+        with queries.explain_failures(rt, query.profile, choices.CREATOR_UNKNOWN, Surface.DASHBOARD):
             async with asyncio.timeout(CREATOR_TIMEOUT_SECONDS):
-                info = await questions.answer_soon(rt, question, again=refresh)
+                info = await queries.load_soon(rt, query, again=refresh)
     except TimeoutError:
         return Creator(profile_id, name, name, username, unknown=f"TikTok did not answer in time. {UNTIL_THEN}")
     except OperatorError as error:

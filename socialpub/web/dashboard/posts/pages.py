@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import orjson
 from starlette.responses import Response
 
-from socialpub.accounts import hints, profiles
+from socialpub.accounts import profiles, remedies
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core import post_summary
 from socialpub.db.queries import api_json
@@ -175,7 +175,7 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
             return f"The post “{_title_of(rt, details.waits_for.post_id or '')}”, to which this post replies."
         case WaitReason.RECONNECT:
             profile = profiles.get(rt.db, details.delivery.profile_id)
-            return hints.reconnect_message(profile.provider, profile.reason)
+            return remedies.reconnect_message(profile.provider, profile.reason)
         case _:
             return details.waits_for.sentence
 

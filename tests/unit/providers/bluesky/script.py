@@ -19,7 +19,6 @@ PLC = "https://site.test/plc"
 DID = "did:plc:abcdefghijklmnopqrstuvwx"
 SECTION = BlueskySection(enabled=True, service=SERVICE, plc_url=PLC)
 ADAPTER = Bluesky(SECTION)
-POST_URI = f"at://{DID}/app.bsky.feed.post/3n2zc7qpcsx2l"
 
 
 class Script(ScriptedCalls):

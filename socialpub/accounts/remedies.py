@@ -1,4 +1,4 @@
-"""Hints: what to do about an unusable account, for each surface where the owner reads the hint.
+"""What the owner does about an unusable account, for each surface where the owner reads it.
 
 A function for one action returns a phrase, "run `…`" or "press “…”", without a period.
 """
@@ -89,8 +89,8 @@ def after_failure(provider: Provider, error: ProviderError, surface: Surface = S
     return _after_refusal(provider, error, connect(provider.name, surface))
 
 
-def after_question(provider: Provider, error: ProviderError, surface: Surface = Surface.SHELL) -> str:
-    """Return the remedy for a question that the network did not answer."""
+def after_query(provider: Provider, error: ProviderError, surface: Surface = Surface.SHELL) -> str:
+    """Return the remedy for a query that the network did not answer."""
     if isinstance(error, NotSent | NoAnswer | Throttled):
         return "Try again later."
     return _after_refusal(provider, error, reconnect(provider.name, surface))

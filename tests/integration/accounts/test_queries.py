@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import boards, choices, profiles, questions, tokens
+from socialpub.accounts import boards, choices, profiles, queries, tokens
 from socialpub.accounts.choices import PostingBarred
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
 from socialpub.providers.responses import NoAnswer
@@ -17,9 +17,9 @@ from tests.support.sandbox_http import connect_pinterest, connect_tiktok
 
 
 def ask_creator(rt: Runtime, profile_id: str, surface: Surface = Surface.SHELL) -> CreatorInfo | PostingBarred:
-    question = choices.creator(rt, profile_id)
-    with questions.explain_failures(rt, question.profile, choices.CREATOR_UNKNOWN, surface):
-        return question.ask()
+    query = choices.creator(rt, profile_id)
+    with queries.explain_failures(rt, query.profile, choices.CREATOR_UNKNOWN, surface):
+        return query.send()
 
 
 @pytest.fixture
@@ -86,15 +86,15 @@ def test_a_failed_question_is_cached_for_a_minute_unless_the_tokens_change(rt, w
     world.pinterest.next("list_boards").times_out_before_effect()
     for _ in range(2):
         with pytest.raises(NoAnswer):
-            questions.answer(rt, boards.of_profile(rt, profile), again=True)
+            queries.load(rt, boards.of_profile(rt, profile), again=True)
     assert transport.called == ["list_boards"]
     tokens.renew(rt, profile)
-    assert questions.answer(rt, boards.of_profile(rt, profile))
+    assert queries.load(rt, boards.of_profile(rt, profile))
 
 
 def test_an_answer_that_needed_new_tokens_is_cached(rt, world, creator):
     world.tiktok.next("creator_info").unauthorized()
-    first = questions.answer(rt, choices.creator(rt, creator))
+    first = queries.load(rt, choices.creator(rt, creator))
     asked = world.tiktok.counts["creator_info"]
-    assert questions.answer(rt, choices.creator(rt, creator)) == first
+    assert queries.load(rt, choices.creator(rt, creator)) == first
     assert (world.tiktok.counts["token"], world.tiktok.counts["creator_info"]) == (1, asked)

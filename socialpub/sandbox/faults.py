@@ -8,11 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from socialpub.sandbox.messages import Headers, Reply, html_reply, json_reply
+from socialpub.sandbox.messages import Reply
 
-NETWORK_BUSY_PAGE = (
-    "<!doctype html><html><head><title>{0}</title></head><body><center><h1>{0}</h1></center></body></html>"
-)
 GARBAGE = b'{"data":{"id":"19\x00\xff'
 
 
@@ -66,33 +63,9 @@ class FaultScript:
         self._fault.left = count
         return self
 
-    def forever(self) -> Self:
-        return self.times(float("inf"))
-
-    def fails_with(
-        self,
-        status: int,
-        body: Any = None,
-        headers: dict[str, str] | None = None,
-        html: bool = False,
-        after_effect: bool = False,
-    ) -> Self:
-        """Respond with `status`. `body`: JSON data, text or bytes; None: the network's own. `html`: a CDN's page."""
-        extra: Headers = list((headers or {}).items())
-
-        def make() -> Reply:
-            if html:
-                reply = html_reply(status, body if isinstance(body, str) else NETWORK_BUSY_PAGE.format(status))
-            elif body is None:
-                reply = self._network.http_error(status, self._endpoint)
-            elif isinstance(body, bytes | str):
-                reply = Reply(status, body.encode() if isinstance(body, str) else body, "text/plain; charset=utf-8")
-            else:
-                reply = json_reply(status, body)
-            reply.headers = [*reply.headers, *extra]
-            return reply
-
-        return self.put(Fault("answer", after_effect, make))
+    def fails_with(self, status: int, after_effect: bool = False) -> Self:
+        """Respond with a plain error of the network."""
+        return self.put(Fault("answer", after_effect, lambda: self._network.http_error(status, self._endpoint)))
 
     def times_out_before_effect(self) -> Self:
         return self.put(Fault("hang"))
@@ -114,11 +87,9 @@ class FaultScript:
         """Send a byte every few seconds: every read succeeds, and the response never ends."""
         return self.put(Fault("trickle", after_effect))
 
-    def rate_limited(self, seconds: float, told_in: str = "window") -> Self:
-        """Respond 429. `told_in`: `window` (usual headers), `day` (X's 24-hour headers), `retry-after`, `nothing`."""
-        return self.put(
-            Fault("answer", make=lambda: self._network.rate_limited_reply(seconds, told_in, self._endpoint))
-        )
+    def rate_limited(self, seconds: float) -> Self:
+        """Respond 429 with the usual headers."""
+        return self.put(Fault("answer", make=lambda: self._network.rate_limited_reply(seconds, self._endpoint)))
 
     def refuses(self, code: str, after_effect: bool = False) -> Self:
         """Refuse with one of the network's `errors`. Raise ValueError for another code."""

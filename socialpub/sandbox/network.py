@@ -3,7 +3,6 @@
 A network declares its endpoints, its limits and the words of its errors. How tokens look is its own as well.
 """
 
-import math
 import re
 import secrets
 from abc import ABC, abstractmethod
@@ -244,17 +243,10 @@ class SandboxNetwork(ABC):
     def refused(self, code: str, endpoint: str = "") -> Refusal:
         return Refusal(self.error_reply(code, endpoint))
 
-    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
-        """Return a 429. `told_in` says where its wait is: in the window's headers, in `retry-after`, or nowhere."""
-        reply = self.error_reply(self.limited_code, endpoint)
-        match told_in:
-            case "window":
-                return reply.with_headers(self.window_headers(FixedWindow(100, 100, self.timestamp() + seconds)))
-            case "retry-after":
-                return reply.with_headers([("retry-after", str(math.ceil(seconds)))])
-            case "nothing":
-                return reply
-        raise ValueError(f"told_in is one of window, retry-after, nothing, not {told_in!r}")
+    def rate_limited_reply(self, seconds: float, endpoint: str = "") -> Reply:
+        """Return a 429 with the headers of a used-up window."""
+        window = FixedWindow(100, 100, self.timestamp() + seconds)
+        return self.error_reply(self.limited_code, endpoint).with_headers(self.window_headers(window))
 
     # --- what each network shows ---------------------------------------------------------------------------------
 

@@ -93,6 +93,8 @@ class BlueskyServer(StandIn, BlueskySandbox, BlueskySwitches):
             raise invalid("Error: limit must be between 1 and 100")
         if call.name == "upload_blob":
             self._check_blob(request)
+        if call.name == "put_record":
+            self.repo_body(request)
 
     def _check_blob(self, request: SandboxRequest) -> None:
         if len(request.body) > self.blob_limit:
@@ -206,6 +208,16 @@ class BlueskyServer(StandIn, BlueskySandbox, BlueskySwitches):
         if uri not in self.records:
             raise ValueError(f"no such record: {uri}")
         self.records[uri].taken_down = not lifted
+
+    def repo_body(self, request: SandboxRequest) -> dict[str, Any]:
+        """Return the body of a call that writes to the caller's own repository. Raise Refusal."""
+        body = request.json_object()
+        account = self.served_account(body["repo"])
+        if account is None:
+            raise refused("AccountNotFound", f"Could not find repo: {body['repo']}")
+        if account.did != request.account.did:
+            raise refused("AuthenticationRequired", "Invalid repo: not the account of the token")
+        return body
 
     def uri_of(self, account: BlueskyAccount, collection: object, rkey: object) -> str:
         """Return the URI of a record. Raise Refusal."""

@@ -23,11 +23,12 @@ class BlueskyStandIn(BlueskyServer):
         self.count_points(request, ("sign_ins_of_day", identifier), self.limits["sign_ins_of_day"], DAY_SECONDS)
         return super().create_session(request)
 
+    @open_call("", "/xrpc/{method}")
     def unknown_method(self, request: SandboxRequest) -> Reply:
         """Respond to a method of another service, or to a known one with the wrong HTTP method."""
         if any(call.path.endswith(f"/xrpc/{request.path_params['method']}") for call in self.declared_calls()):
             raise invalid(f"Incorrect HTTP method ({request.method})")
-        return super().unknown_method(request)
+        raise invalid(f"No service configured for {request.path_params['method']}")
 
     @api_call("POST", f"{REPO}.createRecord")
     def create_record(self, request: SandboxRequest) -> Reply:

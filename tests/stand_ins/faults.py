@@ -8,6 +8,11 @@ from functools import partial
 from typing import Any
 
 from socialpub.sandbox.faults import Fault, FaultScript
+from socialpub.sandbox.messages import Headers, Reply, html_reply, json_reply
+
+NETWORK_BUSY_PAGE = (
+    "<!doctype html><html><head><title>{0}</title></head><body><center><h1>{0}</h1></center></body></html>"
+)
 
 
 async def wait_for(event: Any) -> None:
@@ -19,6 +24,40 @@ async def wait_for(event: Any) -> None:
 
 
 class HeldFaultScript(FaultScript):
+    def forever(self) -> "HeldFaultScript":
+        return self.times(float("inf"))
+
+    def fails_with(
+        self,
+        status: int,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        html: bool = False,
+        after_effect: bool = False,
+    ) -> "HeldFaultScript":
+        """Respond with `status`. `body`: JSON data, text or bytes; None: the network's own. `html`: a CDN's page."""
+        extra: Headers = list((headers or {}).items())
+
+        def make() -> Reply:
+            if html:
+                reply = html_reply(status, body if isinstance(body, str) else NETWORK_BUSY_PAGE.format(status))
+            elif body is None:
+                reply = self._network.http_error(status, self._endpoint)
+            elif isinstance(body, bytes | str):
+                reply = Reply(status, body.encode() if isinstance(body, str) else body, "text/plain; charset=utf-8")
+            else:
+                reply = json_reply(status, body)
+            reply.headers = [*reply.headers, *extra]
+            return reply
+
+        return self.put(Fault("answer", after_effect, make))
+
+    def rate_limited(self, seconds: float, told_in: str = "window") -> "HeldFaultScript":
+        """Respond 429. `told_in`: `window` (usual headers), `day` (X's 24-hour headers), `retry-after`, `nothing`."""
+        return self.put(
+            Fault("answer", make=lambda: self._network.rate_limited_reply(seconds, self._endpoint, told_in))
+        )
+
     def blocks_until(self, event: Any, after_effect: bool = False) -> "HeldFaultScript":
         """Wait for `event.wait()` (a `threading.Event`, or one of the event loop), then continue as usual."""
         wait = partial(wait_for, event)
@@ -32,7 +71,7 @@ class HeldFaultScript(FaultScript):
 
 # --- chaos -----------------------------------------------------------------------------------------------------------
 
-CHAOS: dict[str, Callable[[FaultScript], FaultScript]] = {
+CHAOS: dict[str, Callable[["HeldFaultScript"], FaultScript]] = {
     "unavailable": lambda up: up.fails_with(503),
     "unavailable_after_effect": lambda up: up.fails_with(503, after_effect=True),
     "internal_error": lambda up: up.fails_with(500, body={"errors": ["internal server error"]}),
@@ -61,5 +100,5 @@ class Chaos:
         if endpoint == "authorize" or self._random.random() >= self._rate:
             return None
         drawn: list[Fault] = []
-        CHAOS[self._random.choice(tuple(CHAOS))](FaultScript(drawn, self._network, endpoint))
+        CHAOS[self._random.choice(tuple(CHAOS))](HeldFaultScript(drawn, self._network, endpoint))
         return drawn[0]

@@ -1,5 +1,6 @@
 """What all stand-ins have: a clock that differs, calls counted by account, chaos, and fates of uploads."""
 
+import math
 from collections import Counter
 from datetime import datetime, timedelta
 
@@ -63,6 +64,18 @@ class StandIn(SandboxNetwork):
 
     def statuses(self, endpoint: str) -> list[int]:
         return [status for name, status in self.calls if name == endpoint]
+
+    def rate_limited_reply(self, seconds: float, endpoint: str = "", told_in: str = "window") -> Reply:
+        """Return a 429. `told_in` says where its wait is: in the window's headers, in `retry-after`, or nowhere."""
+        reply = self.error_reply(self.limited_code, endpoint)
+        match told_in:
+            case "window":
+                return super().rate_limited_reply(seconds, endpoint)
+            case "retry-after":
+                return reply.with_headers([("retry-after", str(math.ceil(seconds)))])
+            case "nothing":
+                return reply
+        raise ValueError(f"told_in is one of window, retry-after, nothing, not {told_in!r}")
 
     # --- chaos ---------------------------------------------------------------------------------------------------
 

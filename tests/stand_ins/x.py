@@ -312,7 +312,7 @@ class XStandIn(StandIn, StrictX, XSandbox, XSwitches):
             self.tokens.end_family(old.family)
         return pair
 
-    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
+    def rate_limited_reply(self, seconds: float, endpoint: str = "", told_in: str = "window") -> Reply:
         """The wait of a 429 can also be in the day's headers, in `retry-after` as a date, or in milliseconds."""
         now = self.timestamp()
         reset = now + seconds
@@ -325,8 +325,8 @@ class XStandIn(StandIn, StrictX, XSandbox, XSwitches):
             "milliseconds": window_headers("x-rate-limit", 100, 0, reset * 1000),
         }
         if told_in not in headers:
-            return super().rate_limited_reply(seconds, told_in, endpoint)
-        return super().rate_limited_reply(seconds, "nothing").with_headers(headers[told_in])
+            return super().rate_limited_reply(seconds, endpoint, told_in)
+        return super().rate_limited_reply(seconds, endpoint, "nothing").with_headers(headers[told_in])
 
     def credits_reply(self, shape: int) -> Reply:
         """Return a 402 in one of X's two shapes."""

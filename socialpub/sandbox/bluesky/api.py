@@ -116,16 +116,12 @@ class BlueskySandbox(BlueskyNetwork):
             return json_reply(404, {"message": f"DID not registered: {did}"})
         return json_reply(200, _did_document(request, account))
 
-    @open_call("", "/xrpc/{method}")
-    def unknown_method(self, request: SandboxRequest) -> Reply:
-        raise invalid(f"No service configured for {request.path_params['method']}")
-
     # --- writes --------------------------------------------------------------------------------------------------
 
     @api_call("POST", f"{REPO}.putRecord")
     def put_record(self, request: SandboxRequest) -> Reply:
         """Store a record under its key. The same record again writes nothing."""
-        body = self.repo_body(request)
+        body = request.json_object()
         record, validation = self.new_record(request, body, body["record"], body.get("validate"))
         answer: dict[str, Any] = {"uri": record.uri, "cid": record.cid, "validationStatus": validation}
         present = self.records.get(record.uri)
@@ -141,11 +137,9 @@ class BlueskySandbox(BlueskyNetwork):
     @api_call("POST", f"{REPO}.applyWrites")
     def apply_writes(self, request: SandboxRequest) -> Reply:
         """Create records. All of them are stored, or none."""
-        body = self.repo_body(request)
+        body = request.json_object()
         stored: dict[str, BlueskyRecord] = {}
         for write in body["writes"]:
-            if write["$type"] != CREATE:
-                raise invalid(f"Action not supported: {write['$type']}")
             record, _ = self.new_record(request, write, write.get("value"), body.get("validate"))
             if record.uri in stored or record.uri in self.records:
                 raise refused("InternalServerError")
@@ -156,16 +150,6 @@ class BlueskySandbox(BlueskyNetwork):
             for uri, record in stored.items()
         ]
         return json_reply(200, {**self.commit_json(), "results": results})
-
-    def repo_body(self, request: SandboxRequest) -> dict[str, Any]:
-        """Return the body of a call that writes to the caller's own repository. Raise Refusal."""
-        body = request.json_object()
-        account = self.served_account(body["repo"])
-        if account is None:
-            raise refused("AccountNotFound", f"Could not find repo: {body['repo']}")
-        if account.did != request.account.did:
-            raise refused("AuthenticationRequired", "Invalid repo: not the account of the token")
-        return body
 
     def new_record(
         self, request: SandboxRequest, place: dict[str, Any], value: Any, validate: bool | None

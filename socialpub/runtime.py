@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -58,16 +59,29 @@ def check_writes(check: "Callable[[Runtime, Database], None]") -> Iterator[None]
         _write_check.reset(token)
 
 
+class CausedTask(StrEnum):
+    """The background tasks that a write causes."""
+
+    ACCOUNT_DATA = "account data"
+    AVATARS = "avatars"
+    REVOCATION = "revocation"
+
+
 class Wakeup(Protocol):
-    """Wakes the worker for the due deliveries of a profile. The reconciler repeats lost wake-ups."""
+    """Wakes the worker for the due deliveries of a profile, or for a task. The reconciler repeats lost wake-ups."""
 
     def notify(self, network: str, profile_id: str) -> None: ...
+
+    def run_soon(self, task: str) -> None: ...
 
 
 class NoWakeup:
     """Leaves all deliveries to the reconciler."""
 
     def notify(self, network: str, profile_id: str) -> None:
+        pass
+
+    def run_soon(self, task: str) -> None:
         pass
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from socialpub.accounts import boards, profiles, queries, remedies
+from socialpub.accounts import boards, profiles, queries, remedies, tokens
 from socialpub.accounts.queries import NotAnswered, ProfileQuery
 from socialpub.accounts.remedies import Surface
 from socialpub.core.clock import parse
@@ -266,7 +266,7 @@ def _list_notes(rt: Runtime, profile: ProfileRow, network_choices: NetworkChoice
         *network_choices.locked.values(),
         None if longest is None else f"A video may last at most {longest} seconds.",
         None if limits is None else " ".join(limits.sentences),
-        *rt.providers[profile.provider].account_notes(profiles.to_account(profile)),
+        *rt.providers[profile.provider].account_notes(tokens.to_account(profile)),
         *(f"{key} lists the first {MAX_VALUES} of {len(network_choices.choices[key])} values." for key in cut),
     ]
     return [note for note in notes if note]

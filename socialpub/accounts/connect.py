@@ -32,7 +32,7 @@ from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.auth import MAX_TOKEN_LENGTH, TOKEN, Account, Identity, OtherServer, SignIn, SignInRefused
 from socialpub.providers.base import Provider
 from socialpub.providers.responses import AuthExpired, ProviderError
-from socialpub.runtime import Runtime
+from socialpub.runtime import CausedTask, Runtime
 
 log = logging.get_logger(__name__)
 
@@ -145,6 +145,8 @@ def store(
     rt: Runtime, tx: Database, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
 ) -> Connected:
     """Store the tokens in the account's profile, or in a new profile."""
+    for task in (CausedTask.ACCOUNT_DATA, CausedTask.AVATARS):
+        tx.call_after_commit(rt.wakeup.run_soon, task)
     missing = tuple(provider.auth.missing_scopes(credentials.scopes or frozenset()))
     connected_id = profile_rows.connected(tx, provider.name, identity.account_id)
     profile_id = connected_id or new_id(tx.now)

@@ -18,10 +18,10 @@ from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers import options as option_tables
-from socialpub.providers.auth import Account, Identity
+from socialpub.providers.auth import Identity
 from socialpub.providers.options import Options
 from socialpub.providers.registry import EXTENSIONS
-from socialpub.runtime import Runtime
+from socialpub.runtime import CausedTask, Runtime
 
 
 def find_not_enabled(rt: Runtime) -> list[OperatorError]:
@@ -50,10 +50,6 @@ def get(db: Database, profile_id: str) -> ProfileRow:
     if profile is None:
         raise NotFound("There is no profile with this id.")
     return profile
-
-
-def to_account(profile: ProfileRow) -> Account:
-    return Account(profile.account_id, profile.username, profile.scopes, profile.facts, profile.id)
 
 
 def check_name(name: str) -> str:
@@ -119,6 +115,7 @@ def disconnect(rt: Runtime, tx: Database, profile_id: str) -> None:
         reason=None,
     )
     delivery_rows.wake_begun(tx, profile_id)
+    tx.call_after_commit(rt.wakeup.run_soon, CausedTask.REVOCATION)
     audit_log.record(tx, AuditAction.PROFILE_DISCONNECTED, profile_id, profile.name, provider=profile.provider)
 
 

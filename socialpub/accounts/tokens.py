@@ -27,7 +27,7 @@ from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, counters, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.counters import Event
-from socialpub.providers.auth import Tokens
+from socialpub.providers.auth import Account, Tokens
 from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, ProviderError, Rejected
 from socialpub.runtime import Runtime
@@ -64,6 +64,11 @@ def from_response(response: Tokens, asked_at: datetime, previous: Credentials | 
         _ends(asked_at, response.refresh_expires_in_seconds) or previous.refresh_expires_at,
         response.scopes or previous.scopes,
     )
+
+
+def to_account(profile: ProfileRow) -> Account:
+    """Return the account as networks know it, with the scopes of its grant."""
+    return Account(profile.account_id, profile.username, profile.scopes, profile.facts, profile.id)
 
 
 def open_access_token(secrets: Secrets, profile: ProfileRow) -> str:
@@ -266,7 +271,7 @@ def _ask(rt: Runtime, provider: Provider, profile: ProfileRow) -> Tokens:
     """Request a new pair. Raises errors that mean “not sent”, or `Rejected` if the owner must consent again."""
     refresh_token, http = open_refresh_token(rt.secrets, profile), rt.http_for(provider.name)
     assert refresh_token is not None
-    account = profiles.to_account(profile)
+    account = to_account(profile)
     try:
         try:
             response = provider.auth.refresh(http, account, refresh_token)

@@ -209,7 +209,7 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
         return  # the account was connected again meanwhile, and that connection must stay
     access = tokens.open_access_token(rt.secrets, profile) if profile.access_token else ""
     refresh = tokens.open_refresh_token(rt.secrets, profile)
-    auth.revoke(rt.http_for(profile.provider), profiles.to_account(profile), access, refresh)
+    auth.revoke(rt.http_for(profile.provider), tokens.to_account(profile), access, refresh)
 
 
 def _retry_seconds(since: timedelta, error: ProviderError) -> float:
@@ -242,7 +242,7 @@ def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
     """
     profile = profiles.get(rt.db, profile_id)
     auth = rt.providers[profile.provider].auth
-    identity = queries.send(rt, profile, lambda http, token: auth.identify(http, profiles.to_account(profile), token))
+    identity = queries.send(rt, profile, lambda http, token: auth.identify(http, tokens.to_account(profile), token))
     return rt.write(_store_account_data, profile_id, identity)
 
 

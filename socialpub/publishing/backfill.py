@@ -8,7 +8,7 @@ import sqlite3
 from bisect import bisect_right
 from typing import Any
 
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import tokens
 from socialpub.core import logging
 from socialpub.core.clock import after
 from socialpub.core.errors import OperatorError, SocialpubError, Unavailable
@@ -65,7 +65,7 @@ def _ask(rt: Runtime, row: DeliveryRow) -> bool:
         job = Job(
             content=content.load_content(rt, rt.db, row.post_id),
             options=provider.read_options(json.loads(row.options))[0],
-            account=profiles.to_account(profile),
+            account=tokens.to_account(profile),
             memo=json.loads(row.memo),
             token=tokens.load_fresh(rt, profile.id),
             call=lambda method, url, **arguments: rt.http_for(row.provider).call(method, url, **arguments),

@@ -12,6 +12,7 @@ import socket
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -125,13 +126,17 @@ class Queues:
         self._all = (self.background, *self.networks.values())
         self._run = self._declare(self.background, "run")
         self._deliver = {name: self._declare(huey, "deliver", name) for name, huey in self.networks.items()}
-        self._waiting: queue.SimpleQueue[tuple[str, str] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._sender = threading.Thread(target=self._send_forever, name="wake-ups", daemon=True)
         self._sender.start()
 
     def notify(self, network: str, profile_id: str) -> None:
         """Enqueue a profile soon, on another thread. A failure never reaches the caller."""
-        self._waiting.put((network, profile_id))
+        self._waiting.put(partial(self.deliver, network, profile_id))
+
+    def run_soon(self, task: str) -> None:
+        """Enqueue a background task soon, as `notify` does."""
+        self._waiting.put(partial(self.run, task))
 
     def deliver(self, network: str, profile_id: str) -> None:
         """Enqueue a profile, unless it waits in its queue already. Raise sqlite3.Error."""
@@ -180,9 +185,9 @@ class Queues:
         return declared
 
     def _send_forever(self) -> None:
-        while (wanted := self._waiting.get()) is not None:
+        while (enqueue := self._waiting.get()) is not None:
             try:
-                self.deliver(*wanted)
+                enqueue()
             except sqlite3.Error as error:
                 log.warning("the worker could not be notified; the reconciler takes over", reason=str(error))
 

@@ -26,7 +26,7 @@ from socialpub.publishing import backfill, retention
 from socialpub.publishing.delivery import engine
 from socialpub.publishing.media import renditions, thumbnails
 from socialpub.publishing.posts import approvals, idempotency
-from socialpub.runtime import Runtime
+from socialpub.runtime import CausedTask, Runtime
 from socialpub.worker.queues import Queues
 
 log = logging.get_logger(__name__)
@@ -92,6 +92,9 @@ class ScheduledBackups:
             log.error("a backup could not be created", exit_code=code, reason=last.failure)
 
 
+CAUSED_SECONDS = 60.0
+"""The interval of tasks that a write causes: it repeats lost wake-ups, retries and renews."""
+
 # --- background tasks -------------------------------------------------------------------------------------------------
 
 
@@ -134,13 +137,15 @@ class Tasks:
         self.all = {
             task.name: task
             for task in (
-                BackgroundTask("revocation", upkeep.revoke_disconnected, 10.0),
+                BackgroundTask(CausedTask.REVOCATION, upkeep.revoke_disconnected, CAUSED_SECONDS),
                 BackgroundTask(
-                    "account data", lambda rt: upkeep.refresh_account_data(rt, waits.held_networks(rt.db)), 10.0
+                    CausedTask.ACCOUNT_DATA,
+                    lambda rt: upkeep.refresh_account_data(rt, waits.held_networks(rt.db)),
+                    CAUSED_SECONDS,
                 ),
                 BackgroundTask("backfill", backfill.fill_in_missing, 20.0),
                 BackgroundTask("link cards", approvals.read_cards, 1.0),
-                BackgroundTask("avatars", avatars.fetch_next, 10.0),
+                BackgroundTask(CausedTask.AVATARS, avatars.fetch_next, CAUSED_SECONDS),
                 BackgroundTask("webhooks", self.webhooks.check, 1.0),
                 BackgroundTask("retention", retention.Retention().remove_expired, 5.0),
                 BackgroundTask("token renewal", lambda rt: upkeep.renew_idle_tokens(rt, waits.held_networks(rt.db))),

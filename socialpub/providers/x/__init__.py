@@ -52,12 +52,12 @@ class X(Provider):
 
     def __init__(self, section: XSection) -> None:
         self.section = section
+        self.site_url = section.site_url
         self.auth = XOAuth(section)
         self._spoken = read_back.SpokenDialect()
 
     def account_url(self, account: Account | None) -> str:
-        site = self.section.site_url
-        return f"{site}/{account.username}" if account and account.username else site
+        return f"{self.site_url}/{account.username}" if account and account.username else self.site_url
 
     def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         allowed = limits.entitlement(facts)
@@ -82,14 +82,14 @@ class X(Provider):
             if not upload.ready(job, index):
                 return upload.start_over_expired(job, index)
         # X's gateway refuses a body without `text`, so an empty text is sent.
-        body: dict[str, Any] = {"text": job.content.text, **options.body_fields(job.options)}
+        body: dict[str, Any] = {"text": job.content.text, **body_fields(job.options)}
         if job.content.media:
             ids = [job.memo["media"][str(index)]["id"] for index in range(len(job.content.media))]
             body["media"] = {"media_ids": ids}
         response = client.call(job, "POST", f"{self.section.api_url}/2/tweets", json=body)
         if response.ok:
             post_id = client.read_id(response, "post")
-            return Published(post_id, client.permalink(self.section, job.account.username, post_id))
+            return Published(post_id, client.permalink(self.site_url, job.account.username, post_id))
         rejection = client.classify(response, now=job.wall_now)
         if rejection.reason is Reason.DUPLICATE and job.unknown_before:
             message = "X reports that it already has this text, so the earlier attempt probably succeeded."
@@ -97,6 +97,26 @@ class X(Provider):
         if rejection.reason is Reason.MEDIA_INVALID and job.content.media:
             return _send_media_again(job, rejection)
         return as_outcome(rejection)
+
+
+def body_fields(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options as fields of `POST /2/tweets`, without false and default values: X forbids some of them."""
+    fields: dict[str, Any] = {}
+    if chosen.get("replySettings", options.EVERYONE) != options.EVERYONE:
+        fields["reply_settings"] = chosen["replySettings"]
+    for key, name in (
+        ("madeWithAi", "made_with_ai"),
+        ("paidPartnership", "paid_partnership"),
+        ("shareWithFollowers", "share_with_followers"),
+    ):
+        if chosen.get(key):
+            fields[name] = True
+    for key, name in (("quotePostId", "quote_tweet_id"), ("communityId", "community_id")):
+        if chosen.get(key):
+            fields[name] = chosen[key]
+    if chosen.get("inReplyToPostId"):
+        fields["reply"] = {"in_reply_to_tweet_id": chosen["inReplyToPostId"]}
+    return fields
 
 
 def _send_media_again(job: Job, rejection: Rejected) -> Outcome:

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from socialpub.core.secrets.redaction import redact
-from socialpub.core.settings.networks import XSection
 from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable
 from socialpub.providers.responses import (
     HttpResponse,
@@ -52,8 +51,8 @@ def read_id(response: HttpResponse, what: str) -> str:
     raise NoAnswer(f"X accepted the {what} but did not return an id.", request_id=response.headers.get(REQUEST_ID))
 
 
-def permalink(section: XSection, username: str | None, post_id: str) -> str:
-    return f"{section.site_url}/{username or 'i'}/status/{post_id}"
+def permalink(site_url: str, username: str | None, post_id: str) -> str:
+    return f"{site_url}/{username or 'i'}/status/{post_id}"
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

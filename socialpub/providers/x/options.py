@@ -81,23 +81,3 @@ ANY_POST = "any post"
 def reply_target(chosen: Mapping[str, Any]) -> str | None:
     """Return the id on X of the post to which a post replies, or `ANY_POST`. None: the post is not a reply."""
     return chosen.get("inReplyToPostId") or (ANY_POST if chosen.get("replyToPostId") else None)
-
-
-def body_fields(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options as fields of `POST /2/tweets`, without false and default values: X forbids some of them."""
-    fields: dict[str, Any] = {}
-    if chosen.get("replySettings", EVERYONE) != EVERYONE:
-        fields["reply_settings"] = chosen["replySettings"]
-    for key, name in (
-        ("madeWithAi", "made_with_ai"),
-        ("paidPartnership", "paid_partnership"),
-        ("shareWithFollowers", "share_with_followers"),
-    ):
-        if chosen.get(key):
-            fields[name] = True
-    for key, name in (("quotePostId", "quote_tweet_id"), ("communityId", "community_id")):
-        if chosen.get(key):
-            fields[name] = chosen[key]
-    if chosen.get("inReplyToPostId"):
-        fields["reply"] = {"in_reply_to_tweet_id": chosen["inReplyToPostId"]}
-    return fields

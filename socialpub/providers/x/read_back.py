@@ -201,7 +201,9 @@ def check_account(job: Job, section: XSection, spoken: SpokenDialect) -> Readbac
         return CannotTell(f"The account has too many newer posts to find this post. Check {name}.")
     sent = SentPost.prepare(job.content, job.options, job.account)
     ids = {str(post["id"]) for post in posts if sent.could_be(post) and not _is_older(post, since)}
-    return Readback(tuple(Published(id, permalink(section, job.account.username, id)) for id in sorted(ids, key=int)))
+    return Readback(
+        tuple(Published(id, permalink(section.site_url, job.account.username, id)) for id in sorted(ids, key=int))
+    )
 
 
 @dataclass(slots=True)

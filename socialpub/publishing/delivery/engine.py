@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from socialpub.accounts import profiles, remedies, tokens
+from socialpub.accounts import remedies, tokens
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
@@ -346,7 +346,7 @@ def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: Cal
     return Job(
         content=run.content,
         options=options,
-        account=profiles.to_account(run.profile),
+        account=tokens.to_account(run.profile),
         memo=dict(delivery.memo),
         token=token,
         call=_Calls(rt, delivery, trace).call,

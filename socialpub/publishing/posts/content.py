@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from socialpub.accounts import profiles
+from socialpub.accounts import tokens
 from socialpub.core.errors import FieldError
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
@@ -26,7 +26,9 @@ from socialpub.runtime import Runtime
 def load_content(rt: Runtime, db: Database, post_id: str) -> Content:
     """Return the stored content. Its media files may be missing."""
     body, given, media = post_content.load(db, post_id)
-    return Content(body, _files(rt, db, media), option_files(rt, db, given), rt.settings.base_url)
+    files = _files(rt, db, media) if media else ()
+    in_options = option_files(rt, db, given) if given else {}
+    return Content(body, files, in_options, rt.settings.base_url)
 
 
 def load_earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dict[str, Any]]]:
@@ -47,7 +49,7 @@ def check_content(
     """Return the canonical options, and the problems of this content for the profile's network."""
     provider = rt.providers[profile.provider]
     options, wrong = provider.read_options(given)
-    problems = provider.check(content, options, profiles.to_account(profile))
+    problems = provider.check(content, options, tokens.to_account(profile))
     return options, [*wrong, *_leave_out(problems, wrong, provider.option_table, given)] if wrong else problems
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from socialpub.accounts import key_limits, profiles, remedies
+from socialpub.accounts import key_limits, remedies, tokens
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import units, validation
 from socialpub.core.clock import parse, parse_id, stamp
@@ -269,7 +269,7 @@ def check_draft(
         provider = rt.providers[profile.provider]
         chosen = provider.read_options(options)[0]
         problems = _common(check_content(rt, profile, content, options)[1] for content in contents)
-        notes = _common(provider.notes(content, chosen, profiles.to_account(profile)) for content in contents)
+        notes = _common(provider.notes(content, chosen, tokens.to_account(profile)) for content in contents)
         notes += [
             f"Media item {file.position + 1}: {note}"
             for file in contents[0].media

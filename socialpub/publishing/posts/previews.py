@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from socialpub.accounts import avatars, profiles
+from socialpub.accounts import avatars, tokens
 from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow
 from socialpub.db.tables import artifact_rows, delivery_rows, post_rows, profile_rows
@@ -87,7 +87,7 @@ def _shown(rt: Runtime, profile: ProfileRow, content: Content, given: Mapping[st
         for option in OPTIONS[profile.provider]
         if option.type is OptionType.TEXT and isinstance(given.get(option.name), str)
     }
-    return provider.preview(content, {**texts, **options}, profiles.to_account(profile))
+    return provider.preview(content, {**texts, **options}, tokens.to_account(profile))
 
 
 def _previews(

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from socialpub.accounts.usage import LastUses
+from socialpub.accounts.api_keys import LastUses
 from socialpub.ops.health import Readiness
 from socialpub.runtime import Runtime
 from socialpub.web.http.client_address import TrustedProxies, UntrustedForwarders

@@ -52,7 +52,7 @@ def test_an_account_is_connected_with_its_fields(rt, network):
     connected = sign_in(rt, "bluesky", {"handle": " demo.test ", "password": f"{APP_PASSWORD}\n"}, "News")
     profile = profile_rows.find(rt.db, connected.profile_id)
     assert (profile.name, profile.username, profile.status) == ("News", "demo.test", ProfileStatus.ACTIVE)
-    assert (profile.account_id, profiles.to_account(profile).server) == ("did:plc:demo.test", "https://pds.test")
+    assert (profile.account_id, tokens.to_account(profile).server) == ("did:plc:demo.test", "https://pds.test")
     assert network.auth.given == [DEMO]
     assert tokens.open_access_token(rt.secrets, profile) == "access-token-1"
     assert profile.access_expires_at < profile.refresh_expires_at

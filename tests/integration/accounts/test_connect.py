@@ -17,10 +17,11 @@ from socialpub.providers.auth import Identity
 from socialpub.providers.auth import Tokens as Grant
 from socialpub.providers.responses import NoAnswer, NotSent, Rejected
 from socialpub.publishing.delivery import resume
-from socialpub.runtime import Runtime
+from socialpub.runtime import CausedTask, NoWakeup, Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.consent_browser import Browser, query_of
+from tests.support.queue_threads import background_tasks
 from tests.support.scripted_network import ScriptedNetwork
 from tests.support.select import select_all, select_one, select_value
 
@@ -75,6 +76,18 @@ def test_an_account_is_connected_by_its_owners_consent(rt, browser, network):
     assert not finished.revived
     assert tokens.load_fresh(rt, finished.profile_id)
     assert select_value(rt.db, "SELECT verifier FROM consent") == b"", "the verifier is used once"
+
+
+def test_connecting_and_disconnecting_an_account_wake_their_tasks(rt, browser):
+    woken, rt.wakeup = [], NoWakeup()
+    rt.wakeup.run_soon = woken.append
+    profile_id = connected(rt, browser).profile_id
+    assert set(woken) == {CausedTask.ACCOUNT_DATA, CausedTask.AVATARS}
+    woken.clear()
+    rt.write(profiles.disconnect, profile_id)
+    assert woken == [CausedTask.REVOCATION]
+    with background_tasks(rt) as tasks:
+        assert set(CausedTask) <= set(tasks.all)
 
 
 # --- the ways it may go wrong ----------------------------------------------------------------------------------------

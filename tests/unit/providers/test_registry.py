@@ -9,14 +9,13 @@ import pytest
 
 from socialpub.core.settings.networks import BlueskySection, NetworkSection
 from socialpub.core.settings.schema import ProvidersSection
-from socialpub.providers import registry
+from socialpub.providers import registry, x
 from socialpub.providers.base import Content
 from socialpub.providers.bluesky import Bluesky
 from socialpub.providers.bluesky.record import build_gate
 from socialpub.providers.pinterest import upload
 from socialpub.providers.registry import OPTIONS
 from socialpub.providers.tiktok import upload as upload_tiktok
-from socialpub.providers.x import options as x_options
 from socialpub.sandbox import World
 from socialpub.web.api.post_requests import ProviderOptions
 from socialpub.web.api.requests import Provider
@@ -98,7 +97,7 @@ NEEDED = {"tiktok": {"privacyLevel": "SELF_ONLY"}}
 def sent(network: str, chosen: dict[str, Any]) -> list[Any]:
     job: Any = SimpleNamespace(options=chosen, content=Content("Hello", ()), memo={"video": {"id": "1"}})
     if network == "x":
-        return [x_options.body_fields(chosen)]
+        return [x.body_fields(chosen)]
     if network == "tiktok":
         return [upload_tiktok.post_info(job), upload_tiktok.request_body(job, [])]
     if network == "bluesky":

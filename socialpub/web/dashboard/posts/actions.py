@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from starlette.responses import Response
 
-from socialpub.accounts import profiles
+from socialpub.accounts import tokens
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
@@ -267,7 +267,7 @@ def _account_link(rt: Runtime, delivery: DeliveryRow) -> dict[str, str]:
     return {
         "network": LABELS[delivery.provider],
         "name": delivery.profile_name,
-        "url": rt.providers[delivery.provider].account_url(profiles.to_account(profile) if profile else None),
+        "url": rt.providers[delivery.provider].account_url(tokens.to_account(profile) if profile else None),
         "message": delivery.error_message or "",
     }
 

@@ -54,7 +54,6 @@ TROUBLES = (
     Trouble("a stopped worker", "service", "systemctl stop socialpub-worker"),
     Trouble("a stopped web server", "service", "systemctl stop socialpub-web.socket socialpub-web"),
     Trouble("a worker that is not enabled", "service", "systemctl disable socialpub-worker"),
-    Trouble("a file of root's in the data folder", "data_dir", f"install -m 600 /dev/null {DATA}/media/incoming/stray"),
     Trouble("a database of root's", "data_dir", f"chown root: {DATA}/socialpub.db"),
     Trouble("a media folder that its owner cannot write", "data_dir", f"chmod u-w {DATA}/media"),
     Trouble("a data folder that others can read", "permissions", f"chmod 755 {DATA}"),

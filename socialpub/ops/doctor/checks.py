@@ -18,7 +18,7 @@ from socialpub.db.locks import living_processes
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import post_rows, profile_rows
 from socialpub.ops import alerts, file_faults, health, storage
-from socialpub.ops.doctor import addresses, configuration, offline
+from socialpub.ops.doctor import addresses, configuration, offline, services
 from socialpub.ops.health import Finding, Level, note, ok, problem, problem_of
 from socialpub.ops.notify import send
 from socialpub.ops.webhooks import addresses as webhook_addresses
@@ -66,6 +66,7 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     yield from known[AlertKind.DISK] or [ok("disk", free)]
     yield from storage.check_quota(rt)
     yield from check_machine(rt)
+    yield from services.check_services(rt)
     housekept_at = appliance_state.get(rt.db, appliance_state.HOUSEKEPT_AT)
     ran = f"last ran at {housekept_at}" if housekept_at else "has not run here yet"
     yield ok("housekeeping", f"Housekeeping {ran}. {retention.describe(rt)}")

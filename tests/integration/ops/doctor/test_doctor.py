@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from socialpub.core import commands
 from socialpub.core.clock import stamp
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.loader import load as load_settings
@@ -19,7 +20,7 @@ from socialpub.db import upgrade
 from socialpub.db.locks import ProcessLock
 from socialpub.media.decoder import client
 from socialpub.ops import health
-from socialpub.ops.doctor import configuration
+from socialpub.ops.doctor import configuration, services
 from socialpub.ops.health import Level
 from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent
 from socialpub.publishing.delivery import resume
@@ -330,6 +331,73 @@ def test_a_schema_that_somebody_changed_is_a_problem_before_it_is_needed(rt: Run
         assert "in 'mine': `restore` refuses" in the(outside(rt.settings), "backup").message
         database.execute("DROP INDEX mine")
     assert problems(outside(rt.settings)) == []
+
+
+def as_service(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The configuration of a systemd service."""
+    monkeypatch.setattr(commands, "manager", lambda: "systemctl")
+    rt.settings._file = rt.settings.data_dir.parent / "config.toml"
+    return rt.settings._file
+
+
+@pytest.mark.parametrize(
+    ("state", "level", "words", "remedy"),
+    [
+        ({"ActiveState": "active"}, Level.OK, "is active", None),
+        (
+            {"ActiveState": "failed", "Result": "watchdog"},
+            Level.PROBLEM,
+            "last result: watchdog",
+            "systemctl restart",
+        ),
+        (
+            {"ActiveState": "inactive", "Result": "success"},
+            Level.PROBLEM,
+            "is inactive",
+            "systemctl restart",
+        ),
+        (
+            {"ActiveState": "active", "NRestarts": "7"},
+            Level.NOTE,
+            "7 times since",
+            "`sudo journalctl --unit=socialpub-worker",
+        ),
+        ({"ActiveState": "active", "UnitFileState": "disabled"}, Level.NOTE, "with the machine", "systemctl enable"),
+    ],
+)
+def test_what_systemd_says_of_the_services_is_reported(
+    rt: Runtime, monkeypatch: pytest.MonkeyPatch, state: dict[str, str], level: Level, words: str, remedy: str | None
+) -> None:
+    file = as_service(rt, monkeypatch)
+    runs = {"LoadState": "loaded", "ExecStart": f"{{ path=/opt/socialpub --config {file} worker ; }}"}
+    asked = {"socialpub-worker.service": runs | state}
+    monkeypatch.setattr(services, "ask_systemd", lambda service: asked.get(service, {}))
+    found = [finding for finding in inside(rt) if finding.subject == "service" and finding.level is level]
+    assert len(found) == 1
+    assert words in found[0].message
+    assert (remedy or "") in (found[0].remedy or "")
+    asked["socialpub-worker.service"]["ExecStart"] = "{ path=/opt/socialpub --config /other/config.toml worker ; }"
+    assert "service" not in {finding.subject for finding in inside(rt)}, "it runs another installation"
+
+
+def test_a_socket_elsewhere_than_the_configuration_says_is_reported(
+    rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = as_service(rt, monkeypatch)
+    socket = {"ActiveState": "active", "Listen": f"{rt.settings.listen} (Stream)"}
+    asked = {
+        "socialpub-web.service": {"LoadState": "loaded", "ActiveState": "active", "ExecStart": f"--config {file} web"},
+        "socialpub-web.socket": socket,
+    }
+    monkeypatch.setattr(services, "ask_systemd", lambda unit: asked.get(unit, {}))
+    assert "listen" not in {finding.subject for finding in inside(rt)}
+    socket["Listen"] = "0.0.0.0:9000 (Stream) [::1]:9000 (Stream)"
+    found = the(inside(rt), "listen")
+    assert found.level is Level.PROBLEM
+    assert "at 0.0.0.0:9000 and [::1]:9000, but `listen` is 127.0.0.1:8000" in found.message
+    assert "`sudo socialpub config --unit socket | sudo tee " in (found.remedy or "")
+    socket["ActiveState"] = "inactive"
+    assert "listen" not in {finding.subject for finding in inside(rt)}, "then the web server opens its own"
 
 
 # --- the way to the web server ---------------------------------------------------------------------------------------

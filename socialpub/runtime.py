@@ -130,14 +130,14 @@ class Engine:
 
     def set_network_clock(self, provider: str, at: datetime | None, now: float) -> None:
         """Set the network's clock to `at`, the `Date` of a response. `now` is on the monotonic clock."""
-        known = self._clocks.get(provider)
-        if at is not None and (known is None or now - known[1] >= self.NOTED_SECONDS):
+        noted = self._clocks.get(provider)
+        if at is not None and (noted is None or now - noted[1] >= self.NOTED_SECONDS):
             self._clocks[provider] = (at.timestamp() - now, now)
 
     def network_now(self, provider: str, now: float) -> datetime | None:
         """Return the time at the network. None: it has not responded to this process yet."""
-        known = self._clocks.get(provider)
-        return None if known is None else datetime.fromtimestamp(known[0] + now, UTC)
+        noted = self._clocks.get(provider)
+        return None if noted is None else datetime.fromtimestamp(noted[0] + now, UTC)
 
     def reaches_age(self, delivery_id: str, age: int) -> bool:
         """Note the age of a published post without an id. Return whether the age is new for this process."""

@@ -110,10 +110,10 @@ def end_restore(tx: Database, *, nothing_was_sent: bool) -> None:
 
     `nothing_was_sent`: no other installation has published since the backup. Earlier resumed restores do not change.
     """
-    known = restores(tx)
+    instants = restores(tx)
     if nothing_was_sent:
         resumed = int(get(tx, RESUMED_RESTORES) or 0)
-        known[resumed:] = [None] * (len(known) - resumed)
-        put(tx, RESTORES, json.dumps(known))
-    put(tx, RESUMED_RESTORES, str(len(known)))
+        instants[resumed:] = [None] * (len(instants) - resumed)
+        put(tx, RESTORES, json.dumps(instants))
+    put(tx, RESUMED_RESTORES, str(len(instants)))
     remove(tx, RESTORED_FROM)

@@ -85,19 +85,19 @@ class ClockWatch:
         if not self._differs(ahead):
             return
         tx.call_after_commit(self._remember, ahead)
-        known = load_state(tx)
-        jump = _jump_since(tx, known, self._clock.boot, ahead)
-        same_boot = known is not None and known.boot == self._clock.boot
-        known = known or ClockState(self._clock.boot, ahead)
-        drift, booted_at = (known.drift, known.booted_at) if same_boot else (0.0, tx.stamp)
-        seen = replace(known, boot=self._clock.boot, ahead=ahead, drift=drift, booted_at=booted_at)
+        state = load_state(tx)
+        jump = _jump_since(tx, state, self._clock.boot, ahead)
+        same_boot = state is not None and state.boot == self._clock.boot
+        state = state or ClockState(self._clock.boot, ahead)
+        drift, booted_at = (state.drift, state.booted_at) if same_boot else (0.0, tx.stamp)
+        seen = replace(state, boot=self._clock.boot, ahead=ahead, drift=drift, booted_at=booted_at)
         if abs(jump) >= NOTICED_SECONDS:
             # A post that was accepted in an earlier boot is never younger than the clock says.
             of_former_runs = min(drift + jump, 0.0) - min(drift, 0.0)
             _move_waits(tx, jump, of_former_runs, seen.booted_at or "")
-            jumps = (*known.jumps, (tx.stamp, jump))[-REMEMBERED:]
+            jumps = (*state.jumps, (tx.stamp, jump))[-REMEMBERED:]
             seen = replace(seen, jumped_at=tx.stamp, jumped_by=jump, jumps=jumps)
-            seen = replace(seen, moved=known.moved + jump, drift=drift + jump)
+            seen = replace(seen, moved=state.moved + jump, drift=drift + jump)
             if same_boot and seen.booted_at:
                 seen = replace(seen, booted_at=after(seen.booted_at, jump))
         appliance_state.put(tx, appliance_state.CLOCK, json.dumps(asdict(seen)))
@@ -117,18 +117,18 @@ def load_state(db: Database) -> ClockState | None:
 
 def total_shift(db: Database, clock: Clock) -> timedelta:
     """Return the sum of all jumps. Without it, the wall clock runs evenly."""
-    known = load_state(db)
-    if known is None:
+    state = load_state(db)
+    if state is None:
         return timedelta()
-    unnoticed = _ahead(clock, clock.now()) - known.ahead if known.boot == clock.boot else 0.0
-    return timedelta(seconds=known.moved + (unnoticed if abs(unnoticed) >= NOTICED_SECONDS else 0.0))
+    unnoticed = _ahead(clock, clock.now()) - state.ahead if state.boot == clock.boot else 0.0
+    return timedelta(seconds=state.moved + (unnoticed if abs(unnoticed) >= NOTICED_SECONDS else 0.0))
 
 
 def shifts_since(db: Database, written_at: str) -> tuple[float, ...]:
     """Return the sum of all jumps in seconds, now and before each jump since this stamp. The newest sum comes first."""
-    known = load_state(db)
-    sums = [known.moved if known else 0.0]
-    for at, seconds in reversed(known.jumps if known else ()):
+    state = load_state(db)
+    sums = [state.moved if state else 0.0]
+    for at, seconds in reversed(state.jumps if state else ()):
         if at < after(written_at, min(seconds, 0.0)):
             break
         sums.append(sums[-1] - seconds)
@@ -137,10 +137,10 @@ def shifts_since(db: Database, written_at: str) -> tuple[float, ...]:
 
 def age_seconds(db: Database, now: datetime, written_at: str) -> float:
     """Return the age of a stamp, even if the clock was set since."""
-    known, age = load_state(db), (now - parse(written_at)).total_seconds()
-    if known is None or known.jumped_at is None or written_at > after(known.jumped_at, min(-known.jumped_by, 0.0)):
+    state, age = load_state(db), (now - parse(written_at)).total_seconds()
+    if state is None or state.jumped_at is None or written_at > after(state.jumped_at, min(-state.jumped_by, 0.0)):
         return age
-    return age - known.jumped_by
+    return age - state.jumped_by
 
 
 def written_before(db: Database, now: datetime, age: timedelta) -> str:
@@ -148,9 +148,9 @@ def written_before(db: Database, now: datetime, age: timedelta) -> str:
 
     A clock with a wrong date for an hour must not make rows a year old.
     """
-    known = load_state(db)
+    state = load_state(db)
     before = safe = stamp(now - age)
-    for at, seconds in reversed(known.jumps if known else ()):
+    for at, seconds in reversed(state.jumps if state else ()):
         if at <= before:  # the jump and all earlier stamps are older than `age`
             break
         before = after(before, -seconds)  # the same instant on the clock before the jump
@@ -160,10 +160,10 @@ def written_before(db: Database, now: datetime, age: timedelta) -> str:
 
 def recent_jump(db: Database, now: datetime) -> ClockState | None:
     """Return the last jump of the last day, without jumps of the original installation of a restored database."""
-    known = load_state(db)
-    if known is None or known.jumped_at is None or abs(now - parse(known.jumped_at)) > SHOWN:
+    state = load_state(db)
+    if state is None or state.jumped_at is None or abs(now - parse(state.jumped_at)) > SHOWN:
         return None
-    return known if known.jumped_at > (appliance_state.get(db, appliance_state.ORIGINAL_UNTIL) or "") else None
+    return state if state.jumped_at > (appliance_state.get(db, appliance_state.ORIGINAL_UNTIL) or "") else None
 
 
 def _jump_since(tx: Database, known: ClockState | None, boot: str, ahead: float) -> float:
@@ -177,8 +177,8 @@ def _jump_since(tx: Database, known: ClockState | None, boot: str, ahead: float)
 
 def forward_jumps(db: Database, instant: str) -> list[tuple[str, float]]:
     """Return the jumps forward since this instant: the instant of the detection and the seconds."""
-    known = load_state(db)
-    return [(at, seconds) for at, seconds in (known.jumps if known else ()) if seconds > 0 and at >= instant]
+    state = load_state(db)
+    return [(at, seconds) for at, seconds in (state.jumps if state else ()) if seconds > 0 and at >= instant]
 
 
 def _move_waits(tx: Database, seconds: float, of_former_runs: float, booted_at: str) -> None:

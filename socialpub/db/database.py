@@ -106,8 +106,8 @@ class ApplianceDatabase(Database):
         self.pragma("query_only", 1)
         self.connection().create_function("media_url", 1, self._sign)
         with self._connections_lock:
-            ended = [known for known in self._connections if not known[0].is_alive()]
-            self._connections = [known for known in self._connections if known[0].is_alive()]
+            ended = [opened_by for opened_by in self._connections if not opened_by[0].is_alive()]
+            self._connections = [opened_by for opened_by in self._connections if opened_by[0].is_alive()]
             self._connections.append((thread, self.connection()))
         for _, unused in ended:
             unused.close()
@@ -139,14 +139,14 @@ def _storage_key(storage_key: str | None) -> str | None:
 
 def ensure_instance_id(db: ApplianceDatabase) -> str:
     """Return the installation's id, which may be new."""
-    known = appliance_state.get(db, appliance_state.INSTANCE_ID)
-    if known is None:
+    instance_id = appliance_state.get(db, appliance_state.INSTANCE_ID)
+    if instance_id is None:
         # Two processes may start at the same time: the first stored id counts.
         new = secrets.token_hex(8)
         db.write(lambda tx: appliance_state.put_if_absent(tx, appliance_state.INSTANCE_ID, new))
-        known = appliance_state.get(db, appliance_state.INSTANCE_ID)
-    assert known is not None
-    return known
+        instance_id = appliance_state.get(db, appliance_state.INSTANCE_ID)
+    assert instance_id is not None
+    return instance_id
 
 
 STEP_PAGES = 250

@@ -46,10 +46,10 @@ def find_damage(error: BaseException) -> str | None:
 
     The context of peewee's errors is SQLite's error. A damaged schema can make SQLite's message unreadable.
     """
-    for one in (error, error.__context__):
-        if isinstance(one, sqlite3.DatabaseError) and (primary_code(one) in _DAMAGE or _is_undecodable(one)):
-            return str(one)
-        if isinstance(one, UnicodeDecodeError) and _was_reading_rows(one):
+    for cause in (error, error.__context__):
+        if isinstance(cause, sqlite3.DatabaseError) and (primary_code(cause) in _DAMAGE or _is_undecodable(cause)):
+            return str(cause)
+        if isinstance(cause, UnicodeDecodeError) and _was_reading_rows(cause):
             return "text in it cannot be read"
     return None
 

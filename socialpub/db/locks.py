@@ -67,13 +67,13 @@ class ProcessLock:
 
     def descriptions(self) -> dict[str, str]:
         """Return the descriptions of the living processes by name, without stopping processes."""
-        found = {}
+        descriptions = {}
         for path in sorted(self.folder.glob("*.lock")):
             with suppress(FileNotFoundError):  # the process may end now
                 content = path.read_bytes()
                 if content.startswith(_RUNNING) and self.is_alive(path.stem):
-                    found[path.stem] = content[len(_RUNNING) :].decode()
-        return found
+                    descriptions[path.stem] = content[len(_RUNNING) :].decode()
+        return descriptions
 
     def mark_stopping(self) -> None:
         """Note that this process ends in order, so its rows did not cause its end. A signal handler may call this."""

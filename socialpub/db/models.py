@@ -34,7 +34,7 @@ _COMPUTED: list[Node] = [SQL("GENERATED ALWAYS AS (NULL) VIRTUAL")]
 
 
 def _indexes(*descriptions: str) -> list[SQL]:
-    return [SQL(f"CREATE {one}") for one in descriptions]
+    return [SQL(f"CREATE {description}") for description in descriptions]
 
 
 def _table_name(model: type[Model]) -> str:

@@ -125,9 +125,9 @@ def reseal(tx: Database, reseal: Callable[[bytes, str, str, str], bytes]) -> Non
 
 def keep_urls(tx: Database, old: Secrets, new: Secrets, until: int) -> None:
     """Store the sealed URL key of `old`: its signed URLs stay valid until they expire, at most until `until`."""
-    kept = [(key, ends) for key, ends in _former(tx, old) if ends > tx.now.timestamp()]
-    kept.append((old.url_key, until))
-    sealed = [[new.seal(base64.b64encode(key).decode(), *_PLACE).decode(), ends] for key, ends in kept]
+    keys = [(key, ends) for key, ends in _former(tx, old) if ends > tx.now.timestamp()]
+    keys.append((old.url_key, until))
+    sealed = [[new.seal(base64.b64encode(key).decode(), *_PLACE).decode(), ends] for key, ends in keys]
     appliance_state.put(tx, appliance_state.FORMER_URL_KEYS, json.dumps(sealed))
 
 
@@ -138,10 +138,10 @@ def accept_former_urls(db: Database, secrets: Secrets) -> None:
 
 
 def _former(db: Database, secrets: Secrets) -> list[tuple[bytes, int]]:
-    found = []
+    keys = []
     for sealed, until in json.loads(appliance_state.get(db, appliance_state.FORMER_URL_KEYS) or "[]"):
         try:
-            found.append((base64.b64decode(secrets.open(sealed.encode(), *_PLACE)), int(until)))
+            keys.append((base64.b64decode(secrets.open(sealed.encode(), *_PLACE)), int(until)))
         except OperatorError:
             continue  # the key was lost, and these URLs are no longer valid
-    return found
+    return keys

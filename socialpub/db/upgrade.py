@@ -150,8 +150,8 @@ def find_foreign_object(db: Database) -> str | None:
     SQLite runs the statements of `sqlite_schema`, so each one must be what the migrations write. Return None for a
     database of a newer version, and raise sqlite3.Error for one that cannot be read.
     """
-    found = _read_schema(db)
-    if wrong := _find_difference([row for row in found if "schema_migration" in row[1:3]], _create_schema([])):
+    objects = _read_schema(db)
+    if wrong := _find_difference([row for row in objects if "schema_migration" in row[1:3]], _create_schema([])):
         return wrong  # a view could answer with any names, or without an end
     applied = list_applied(db)
     if not all(isinstance(name, str) for name in applied):
@@ -162,7 +162,7 @@ def find_foreign_object(db: Database) -> str | None:
         expected = _create_schema(applied)
     except PeeweeException:
         return "schema_migration"
-    return _find_difference([row for row in found if row not in _OTHER_TABLES], expected)
+    return _find_difference([row for row in objects if row not in _OTHER_TABLES], expected)
 
 
 def _create_schema(applied: list[str]) -> list[tuple[str, ...]]:
@@ -171,9 +171,9 @@ def _create_schema(applied: list[str]) -> list[tuple[str, ...]]:
         memory.connect()
         runner = Runner(memory, str(MIGRATIONS))
         runner.History.create_table()
-        known: dict[str, Migration] = {migration.name: migration for migration in runner.migrations()}
+        migrations: dict[str, Migration] = {migration.name: migration for migration in runner.migrations()}
         for name in applied:
-            known[name].load().up(runner.migrator, memory)
+            migrations[name].load().up(runner.migrator, memory)
         return _read_schema(memory)
 
 

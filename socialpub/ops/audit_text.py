@@ -36,8 +36,8 @@ def describe_on_post(entry: AuditEntry) -> str:
 
 def with_times(entry: AuditEntry, write: Callable[[str], str]) -> AuditEntry:
     """Return the entry with `write(stamp)` in place of every stamp in its details."""
-    shown = {name: write(entry.detail[name]) for name in _STAMPS if isinstance(entry.detail.get(name), str)}
-    return replace(entry, detail={**entry.detail, **shown})
+    times = {name: write(entry.detail[name]) for name in _STAMPS if isinstance(entry.detail.get(name), str)}
+    return replace(entry, detail={**entry.detail, **times})
 
 
 def _account(entry: AuditEntry) -> str:

@@ -167,8 +167,8 @@ async def check_readiness(rt: Runtime) -> Readiness:
     A disk or database that hangs does not block the event loop.
     """
     written = await _try_write(rt)  # this also notices that the clock was set
-    found = await asyncio.to_thread(check_without_writing, rt)
-    return replace(found, reasons=[*written, *found.reasons])
+    readiness = await asyncio.to_thread(check_without_writing, rt)
+    return replace(readiness, reasons=[*written, *readiness.reasons])
 
 
 async def _try_write(rt: Runtime) -> list[Finding]:

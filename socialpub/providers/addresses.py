@@ -70,8 +70,8 @@ class AllowedHosts:
 
     def lists(self, host: str, address: str) -> bool:
         """Return whether an entry names the host or this IP address."""
-        found = ip_address(address)
-        forms = {found, _embedded_ipv4(found) or found}
+        parsed = ip_address(address)
+        forms = {parsed, _embedded_ipv4(parsed) or parsed}
         is_named = host.lower().rstrip(".") in self.names
         return is_named or any(form in network for form in forms for network in self.networks)
 
@@ -79,10 +79,10 @@ class AllowedHosts:
 def look_up(host: str, port: int) -> list[str]:
     """Return the IP addresses of a host. An empty list: it was not found. Waits for DNS."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        results = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return []
-    return list(dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in found))
+    return list(dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in results))
 
 
 def pin(request: httpx2.Request, address: str) -> httpx2.Request:

@@ -127,7 +127,7 @@ def build(
     content: bytes | FileBody | None = None,
 ) -> Body | None:
     """Return the body of a request, or None without content. Raises FileNotFoundError when a file is missing."""
-    if sum(given is not None for given in (json, form, multipart, content)) > 1:
+    if sum(value is not None for value in (json, form, multipart, content)) > 1:
         raise ValueError("a request has one body: json, form, multipart or content")
     if json is not None:
         return _json(json)

@@ -40,7 +40,11 @@ def _unescaped(text: str) -> str:
 def normalize_text(text: str) -> str:
     """Return the text in NFC, with white space collapsed and without invisible characters."""
     seen = _JOINED_MARKS.sub("", normalize_nfc(text))
-    return " ".join("".join(one for one in seen if one.isspace() or unicodedata.category(one) not in _UNSEEN).split())
+    return " ".join(
+        "".join(
+            character for character in seen if character.isspace() or unicodedata.category(character) not in _UNSEEN
+        ).split()
+    )
 
 
 def same_link(ours: str, theirs: str) -> bool:

@@ -92,14 +92,14 @@ def find_unusable_proxies() -> list[str]:
     proxies = getproxies()
     if "*" in (host.strip() for host in proxies.get("no", "").split(",")):
         return []
-    found = []
+    sentences = []
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         value = proxies.get(name.removesuffix("_proxy"))
         fault = _find_proxy_fault(value) if value else None
         if fault is not None:
             named = name if os.environ.get(name) else next((n for n in os.environ if n.lower() == name), name)
-            found.append(f"The proxy in the variable {named} cannot be used: {fault}.")
-    return found
+            sentences.append(f"The proxy in the variable {named} cannot be used: {fault}.")
+    return sentences
 
 
 PROXY_REMEDY = "Set the variable to http://HOST:PORT, or remove it from the environment. Then restart socialpub."

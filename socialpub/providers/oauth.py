@@ -85,11 +85,11 @@ class RedirectRules:
 
     @property
     def sentence(self) -> str:
-        found = " or ".join(row.accepts for row in self.rows)
+        accepted = " or ".join(row.accepts for row in self.rows)
         extra = [] if self.query_allowed else ["no query"]
         if self.max_characters is not None:
             extra.append(f"at most {self.max_characters} characters")
-        return f"{found}; {', '.join(extra)}" if extra else found
+        return f"{accepted}; {', '.join(extra)}" if extra else accepted
 
 
 # --- the calls -------------------------------------------------------------------------------------------------------

@@ -311,7 +311,7 @@ def _wrong_choices(option: Option, value: Any) -> str | None:
         return f"must be a list of {', '.join(option.values)}, not {_show(value)}"
     if not value:
         return f"must not be empty: use at least one of {', '.join(option.values)}"
-    unknown = [one for one in value if one not in option.values]
+    unknown = [choice for choice in value if choice not in option.values]
     if unknown:
         return _not_among(option.values, unknown[0], "must contain only")
     return None if len(set(value)) == len(value) else "must not contain a value twice"
@@ -328,10 +328,10 @@ def _wrong_languages(option: Option, value: Any) -> str | None:
         return 'must not be empty: use at least one language tag, such as "en"'
     if option.maximum is not None and len(value) > option.maximum:
         return f"may have at most {option.maximum} language tags, but has {len(value)}"
-    for one in value:
-        if not isinstance(one, str) or not LANGUAGE_TAG.fullmatch(one):
-            return f'must contain only language tags such as "en" or "pt-BR", not {_show(one)}'
-    return None if len({one.lower() for one in value}) == len(value) else "must not contain a value twice"
+    for language in value:
+        if not isinstance(language, str) or not LANGUAGE_TAG.fullmatch(language):
+            return f'must contain only language tags such as "en" or "pt-BR", not {_show(language)}'
+    return None if len({language.lower() for language in value}) == len(value) else "must not contain a value twice"
 
 
 def _not_among(values: tuple[str, ...], value: Any, rule: str = "must be one of") -> str:

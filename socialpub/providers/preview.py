@@ -65,21 +65,21 @@ class Preview:
 
 def split_by_marks(text: str, marks: Iterable[TextMark]) -> tuple[TextPart, ...]:
     """Return the parts of a text with marks. Of two overlapping marks, the first counts."""
-    found, at = [], 0
+    parts, at = [], 0
     for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
         if mark.start < at:
             continue
         if mark.start > at:
-            found.append(TextPart(text[at : mark.start]))
-        found.append(TextPart(mark.shown, mark.kind))
+            parts.append(TextPart(text[at : mark.start]))
+        parts.append(TextPart(mark.shown, mark.kind))
         at = mark.end
     if at < len(text):
-        found.append(TextPart(text[at:]))
-    return tuple(found)
+        parts.append(TextPart(text[at:]))
+    return tuple(parts)
 
 
 def mark_tags(found: Iterable[re.Match[str]]) -> list[TextMark]:
-    return [TextMark(one.start(), one.end(), one[0], "tag") for one in found]
+    return [TextMark(match.start(), match.end(), match[0], "tag") for match in found]
 
 
 def mark_links(text: str) -> list[TextMark]:

@@ -36,8 +36,8 @@ class ProviderError(Exception):
     request_id: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        shown = storable((self.message, self.code, self.request_id))
-        self.message, self.code, self.request_id = mask_value(shown)
+        texts = storable((self.message, self.code, self.request_id))
+        self.message, self.code, self.request_id = mask_value(texts)
         super().__init__(self.message)
 
 
@@ -165,7 +165,7 @@ def storable(value: Any) -> Any:
         case list() | tuple():
             return type(value)(map(storable, value))
         case _ if is_dataclass(value) and not isinstance(value, type):
-            return replace(value, **{one.name: storable(getattr(value, one.name)) for one in fields(value)})
+            return replace(value, **{member.name: storable(getattr(value, member.name)) for member in fields(value)})
         case _:
             return value
 
@@ -260,7 +260,7 @@ def read_words(response: HttpResponse) -> str | None:
     text = response.body[: 100 * QUOTED_CHARACTERS].decode(errors="replace").lstrip("\ufeff \t\r\n")
     if "html" in response.headers.get("content-type", "").lower() or _HTML.match(text):
         return None
-    visible = "".join(one if one.isprintable() else " " for one in text)
+    visible = "".join(character if character.isprintable() else " " for character in text)
     return shortened(hide_long_words(redact(visible)), QUOTED_CHARACTERS) or None
 
 

@@ -38,10 +38,10 @@ def find_overdue(db: Database, now: str, seconds: float = OVERDUE_SECONDS) -> Ov
 
     Holds are reported separately.
     """
-    found = profile_queue.find_overdue(db, after(now, -seconds), after(now, -MAX_STEP_SECONDS))
-    if found is None:
+    overdue = profile_queue.find_overdue(db, after(now, -seconds), after(now, -MAX_STEP_SECONDS))
+    if overdue is None:
         return NOT_OVERDUE
-    count, since, provider = found
+    count, since, provider = overdue
     return Overdue(count, (parse(now) - parse(since)).total_seconds(), provider)
 
 
@@ -101,13 +101,13 @@ def summarize(rt: Runtime, profile_id: str) -> ProfileQueue:
     # A delivery without a scheduled time runs again by then.
     soon = stamp(rt.now() + max(MAX_WAIT, rt.settings.publishing.max_lateness))
     totals = profile_queue.load_totals(rt.db, profile_id, now, soon)
-    found = profile_queue.list_open(rt.db, profile_id, now, MAX_SHOWN)
+    rows = profile_queue.list_open(rt.db, profile_id, now, MAX_SHOWN)
     return ProfileQueue(
         waiting=totals.waiting,
         held=totals.held,
         scheduled=totals.scheduled,
         committed=totals.committed,
-        next=tuple(WaitingDelivery(row.post_id, row.body, row.due_at, _reason(row, now)) for row in found),
+        next=tuple(WaitingDelivery(row.post_id, row.body, row.due_at, _reason(row, now)) for row in rows),
     )
 
 

@@ -48,11 +48,11 @@ def retention_limit(rt: Runtime) -> str | None:
 
 def describe(rt: Runtime) -> str:
     """Return the sentence about how long posts are kept. Counts posts, so do not call it on the event loop."""
-    kept = rt.settings.retention.posts
-    if kept is None:
+    period = rt.settings.retention.posts
+    if period is None:
         return "Posts and their history are kept forever."
     due = units.count(count_expired_posts(rt), "post is", "posts are")
-    return f"Posts and their history are kept for {units.duration(kept)}. {due} due for removal."
+    return f"Posts and their history are kept for {units.duration(period)}. {due} due for removal."
 
 
 def count_expired_posts(rt: Runtime) -> int:
@@ -132,9 +132,9 @@ def remove_post(tx: Database, post_id: str, before: str) -> bool:
             another = post_rows.find(tx, other)
             if another is not None and not post_rows.is_final(another, before):
                 return False  # the retry or the reply needs this post
-    shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
-    shown |= delivery_rows.artifacts_in_options(delivery.options for delivery in deliveries)
-    artifact_rows.drop(tx, shown, post.updated_at)
+    artifact_ids = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
+    artifact_ids |= delivery_rows.artifacts_in_options(delivery.options for delivery in deliveries)
+    artifact_rows.drop(tx, artifact_ids, post.updated_at)
     log_entries.delete_attempts_of_post(tx, post_id)
     post_rows.delete(tx, post_id)
     if not post_rows.has_audience(tx, post.audience_id):

@@ -130,8 +130,8 @@ def _accounts(rt: Runtime, db: Database) -> Iterator[Metric]:
 
 def _by_network(rt: Runtime, counted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int]]:
     """Return the count of every network, including 0: an alert cannot compare with a missing series."""
-    found = dict(counted)
-    return ((provider, found.get(provider, 0)) for provider in sorted(rt.providers))
+    counts = dict(counted)
+    return ((provider, counts.get(provider, 0)) for provider in sorted(rt.providers))
 
 
 def _deliveries(rt: Runtime, db: Database) -> Iterator[Metric]:
@@ -232,18 +232,18 @@ def _notifications(db: Database) -> Iterator[Metric]:
 
 
 def _webhooks(rt: Runtime, db: Database) -> Iterator[Metric]:
-    found = addresses.list_health(db, rt.now())
+    webhooks = addresses.list_health(db, rt.now())
     yield counter(
         "socialpub_webhook_events",
         "Events that a webhook accepted, failed tries, and events that were too old and left out",
         ["webhook", "address", "outcome"],
         [
-            (one.row.id, one.row.name, outcome, count)
-            for one in found
+            (webhook.row.id, webhook.row.name, outcome, count)
+            for webhook in webhooks
             for outcome, count in (
-                ("accepted", one.row.accepted),
-                ("failed", one.row.failed),
-                ("left_out", one.row.left_out),
+                ("accepted", webhook.row.accepted),
+                ("failed", webhook.row.failed),
+                ("left_out", webhook.row.left_out),
             )
         ],
     )
@@ -251,7 +251,7 @@ def _webhooks(rt: Runtime, db: Database) -> Iterator[Metric]:
         ("lag_seconds", "Age of the oldest event that a webhook has not accepted yet; 0 if no event waits", _lag),
         ("disabled", "1 for a webhook that answered 410", _is_disabled),
     ):
-        rows = [(one.row.id, one.row.name, value(one)) for one in found]
+        rows = [(webhook.row.id, webhook.row.name, value(webhook)) for webhook in webhooks]
         yield gauge(f"socialpub_webhook_{name}", meaning, ["webhook", "address"], rows)
 
 

@@ -195,9 +195,9 @@ def demo(once: bool, folder: Path | None, all_networks: bool) -> None:
 
 
 def _show_addresses(processes: DemoProcesses, posts: Posts) -> None:
-    shown = tuple(LABELS) if processes.all_networks else SPECIFIED
+    networks = tuple(LABELS) if processes.all_networks else SPECIFIED
     rows = [
-        *((f"Posts on {LABELS[name]}", f"{processes.sandbox_url}/{name}/feed") for name in shown),
+        *((f"Posts on {LABELS[name]}", f"{processes.sandbox_url}/{name}/feed") for name in networks),
         ("API reference", f"{processes.url}/api/v1/openapi-docs"),
         ("Health", f"{processes.url}/readyz"),
     ]

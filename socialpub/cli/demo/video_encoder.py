@@ -68,5 +68,5 @@ def _scene(at: float, sun: Image.Image, hills: Image.Image) -> Image.Image:
 
 
 def _between(first: tuple[int, int, int], last: tuple[int, int, int], at: float) -> tuple[int, int, int]:
-    red, green, blue = (round(one + (other - one) * at) for one, other in zip(first, last, strict=True))
+    red, green, blue = (round(value + (other - value) * at) for value, other in zip(first, last, strict=True))
     return red, green, blue

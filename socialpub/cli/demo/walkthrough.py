@@ -47,8 +47,8 @@ class Transcript:
         print_styled((f"{self._number}", "bold cyan"), "  ", (title, "bold"))
 
     def command(self, line: str) -> None:
-        for one in line.split("\n") if self.shows_commands else ():
-            print_styled((MARGIN + one, "dim"))
+        for line_of_text in line.split("\n") if self.shows_commands else ():
+            print_styled((MARGIN + line_of_text, "dim"))
 
     def note(self, text: str) -> None:
         print_styled(MARGIN + text)
@@ -100,8 +100,8 @@ class ApiClient:
         body = {"fileName": file_name, "mimeType": mime_type, "fileSize": len(content)}
         reservation = self._call("POST", "/uploads", body)
         headers = dict(reservation["requiredHeaders"])
-        given = "".join(f' -H "{name}: {value}"' for name, value in headers.items())
-        self.transcript.command(f'curl{given} -T {file_name} "$uploadUrl"   # from the response')
+        options = "".join(f' -H "{name}: {value}"' for name, value in headers.items())
+        self.transcript.command(f'curl{options} -T {file_name} "$uploadUrl"   # from the response')
         _check(self._client.put(reservation["uploadUrl"], content=content, headers=headers))
         artifact = self._call("POST", "/uploads/complete", {"artifactId": reservation["artifactId"]})
         facts = f"{artifact['kind']}, {artifact['mimeType']}, {artifact['sizeBytes']:,} bytes"
@@ -135,9 +135,9 @@ class ApiClient:
         return post
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None, waiting_for: str = "") -> Any:
-        given = "" if body is None else ' -H "$JSON"'
+        options = "" if body is None else ' -H "$JSON"'
         data = "" if body is None else f" \\\n{DATA_OPTION}{format_json(body, len(DATA_OPTION))}'"
-        self.transcript.command(f'curl -H "$AUTH"{given} "$API{path}"{data}')
+        self.transcript.command(f'curl -H "$AUTH"{options} "$API{path}"{data}')
         headers = {"authorization": f"Bearer {self._key}"}
         with spinner(waiting_for) if waiting_for else nullcontext():
             response = self._client.request(method, f"{self._url}/api/v1{path}", json=body, headers=headers)

@@ -228,8 +228,8 @@ _EVENT = _object(
 def event(db: Database, number: int) -> tuple[str, bytes] | None:
     """Return the id of the log entry with this number, and the body of its webhook event (contract 10.6.3)."""
     query = entry.select(entry.id, SQL(f"CAST({_EVENT} AS BLOB)")).from_(SQL(ENTRIES))
-    found: tuple[str, bytes] | None = query.where(entry.n == number).tuples().first(db)
-    return found
+    row: tuple[str, bytes] | None = query.where(entry.n == number).tuples().first(db)
+    return row
 
 
 def log_number(db: Database, scope: Scope, entry_id: str) -> int | None:
@@ -259,5 +259,5 @@ def _log_page(db: Database, scope: Scope, beyond: int, order: str, limit: int, o
     # 20 entries as objects take 1.2 ms, and this 0.3 ms. SQLite returns bytes: a text would become a Python string and
     # then bytes again.
     array = f"SELECT CAST('[' || ifnull(group_concat(j, ','), '') || ']' AS BLOB) FROM ({entries})"
-    shown: bytes = db.execute_sql(array, params).fetchone()[0]
-    return shown
+    page: bytes = db.execute_sql(array, params).fetchone()[0]
+    return page

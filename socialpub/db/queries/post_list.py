@@ -249,13 +249,13 @@ def _show(db: Database, ids: str, params: Sequence[Value]) -> tuple[list[bytes],
     # The `+` keeps SQLite from reading an index in order.
     page = f"post p WHERE id IN ({ids}) ORDER BY +created_at DESC, +id DESC"
     cursor = db.execute_sql(f"SELECT CAST({POST} AS BLOB) FROM {page}", params)
-    shown: list[bytes] = []
+    posts: list[bytes] = []
     size = 0
     for row in cursor:
-        shown.append(row[0])
+        posts.append(row[0])
         size += len(row[0])
         if size > MAX_PAGE_BYTES:
             cursor.close()
             listed = [row[0] for row in db.execute_sql(f"SELECT p.id FROM {page}", params)]
-            return shown, listed[len(shown) :]
-    return shown, []
+            return posts, listed[len(posts) :]
+    return posts, []

@@ -189,11 +189,11 @@ def find_overdue(db: Database, due_before: str, taken_up_before: str) -> tuple[i
         {"now": due_before, "running": taken_up_before},
     )
     counted = [(*json.loads(late), until or "", provider) for provider, until, late in rows]
-    found = [(count, max(since, until), provider) for count, since, until, provider in counted if count]
-    if not found:
+    overdue = [(count, max(since, until), provider) for count, since, until, provider in counted if count]
+    if not overdue:
         return None
-    _, since, provider = min(found, key=lambda one: one[1])
-    return sum(one[0] for one in found), since, provider
+    _, since, provider = min(overdue, key=lambda row: row[1])
+    return sum(count for count, *_ in overdue), since, provider
 
 
 def list_open(db: Database, profile_id: str, now: str, limit: int) -> list[Any]:

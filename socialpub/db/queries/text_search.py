@@ -46,7 +46,7 @@ def _is_foreign(letter: str) -> bool:
 
 def _cases(letter: str) -> tuple[str, ...]:
     """Return the letter in its cases, lower case first."""
-    return tuple(dict.fromkeys(one for one in (letter.lower(), letter.upper(), letter) if len(one) == 1))
+    return tuple(dict.fromkeys(form for form in (letter.lower(), letter.upper(), letter) if len(form) == 1))
 
 
 def _spellings(text: str, foreign: int) -> list[str]:

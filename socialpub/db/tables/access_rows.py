@@ -69,9 +69,9 @@ def list_sessions(db: Database, instance_id: str, seen_after: str) -> list[Sessi
 
 def delete_session(tx: Database, session_id: str) -> str | None:
     """Delete the session. Return its user agent, or None."""
-    found = tx.get(SessionRow, session_id)
+    session = tx.get(SessionRow, session_id)
     tx.delete(SessionRow, SessionRow.id == session_id)
-    return None if found is None else found.user_agent
+    return None if session is None else session.user_agent
 
 
 def replace_link(tx: Database, purpose: str, **columns: Any) -> None:

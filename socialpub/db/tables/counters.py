@@ -77,16 +77,16 @@ def add_usage(tx: Database, kind: str, counts: Mapping[str, int]) -> None:
 def usage_by_day(db: Database, now: datetime, days: int = 1) -> list[DayUsage]:
     """Return the last days including today, newest first, including days without usage."""
     wanted = [(now - timedelta(days=back)).strftime("%Y-%m-%d") for back in range(days)]
-    found = {day: DayUsage(day) for day in wanted}
+    usage = {day: DayUsage(day) for day in wanted}
     for row in UsageRow.select().where(UsageRow.day.between(wanted[-1], wanted[0])).execute(db):
         match row.kind:
             case "requests":
-                found[row.day].requests[row.name] = row.count
+                usage[row.day].requests[row.name] = row.count
             case "calls":
-                found[row.day].calls[row.name] = row.count
+                usage[row.day].calls[row.name] = row.count
             case _:
-                found[row.day].ended[row.name, row.kind] = row.count
-    return list(found.values())
+                usage[row.day].ended[row.name, row.kind] = row.count
+    return list(usage.values())
 
 
 def count_outcome(tx: Database, provider: str, outcome: str) -> None:
@@ -115,9 +115,9 @@ def count_sending_delay(tx: Database, delivery: Delivery) -> None:
 def sending_delays(db: Database, provider: str) -> tuple[list[tuple[float, int]], float]:
     """Return the number of deliveries within each bucket, and the sum of their seconds."""
     rows = list(SendingDelayRow.select().where(SendingDelayRow.provider == provider).execute(db))
-    found = {row.bucket: row.deliveries for row in rows}
+    deliveries = {row.bucket: row.deliveries for row in rows}
     cumulated, count = [], 0
     for bound in DELAY_BUCKETS:
-        count += found.get(bound, 0)
+        count += deliveries.get(bound, 0)
         cumulated.append((bound, count))
     return cumulated, sum(row.seconds for row in rows)

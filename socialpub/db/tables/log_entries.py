@@ -63,11 +63,11 @@ def load_order(db: Database) -> LogOrder:
 
 def _record_disorder(tx: Database, last: str) -> None:
     """Record that the next entry is earlier than the last entry."""
-    known = load_order(tx)
-    latest = max(known.latest, last)
-    found = LogOrder(latest, max(known.behind, (parse(latest) - parse(tx.stamp)).total_seconds()))
-    if found != known:
-        appliance_state.put(tx, appliance_state.LOG_ORDER, json.dumps(asdict(found)))
+    order = load_order(tx)
+    latest = max(order.latest, last)
+    present_order = LogOrder(latest, max(order.behind, (parse(latest) - parse(tx.stamp)).total_seconds()))
+    if present_order != order:
+        appliance_state.put(tx, appliance_state.LOG_ORDER, json.dumps(asdict(present_order)))
 
 
 def newest_number(db: Database) -> int:

@@ -112,10 +112,10 @@ def addresses(db: Database) -> list[NotifyAddressRow]:
 
 def delete_address(tx: Database, address_id: str) -> str | None:
     """Delete the address and its service. Return its name, or None."""
-    found = tx.get(NotifyAddressRow, address_id)
+    address = tx.get(NotifyAddressRow, address_id)
     tx.delete(NotifyAddressRow, NotifyAddressRow.id == address_id)
     tx.delete(NotificationServiceRow, NotificationServiceRow.id == address_id)
-    return None if found is None else found.name
+    return None if address is None else address.name
 
 
 def lose_addresses(tx: Database) -> list[str]:

@@ -254,11 +254,11 @@ def delete_past(tx: Database) -> int:
     A wait for the profile's own posts stays for a day.
     """
     wait, delivery = StoredWaitRow, DeliveryRow
-    own = [reason for reason, one in REASONS.items() if not one.delays_start]
+    own = [reason for reason, row in REASONS.items() if not row.delays_start]
     is_explained = IS_OPEN & (delivery.profile_id == wait.subject) & (delivery.due_at <= wait.until)
     explained = delivery.select(delivery.id).where(is_explained)
     past = (wait.until < after(tx.stamp, -_KEPT_SECONDS)) | (wait.reason.not_in(own) & (wait.until <= tx.stamp))
-    probed = [reason for reason, one in REASONS.items() if one.is_probed]
+    probed = [reason for reason, row in REASONS.items() if row.is_probed]
     return tx.delete(wait, past, wait.reason.not_in(probed), ~fn.EXISTS(explained))
 
 

@@ -39,9 +39,9 @@ def insert(tx: Database, **columns: Any) -> None:
 
 def delete(tx: Database, webhook_id: str) -> str | None:
     """Delete the webhook. Return its name, or None."""
-    found = find(tx, webhook_id)
+    webhook = find(tx, webhook_id)
     tx.delete(WebhookRow, WebhookRow.id == webhook_id)
-    return None if found is None else found.name
+    return None if webhook is None else webhook.name
 
 
 def lose_all(tx: Database) -> list[str]:

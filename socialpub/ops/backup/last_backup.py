@@ -46,7 +46,7 @@ class ScheduledBackup:
 
     @property
     def sentence(self) -> str:
-        size, new = (units.size(one).partition(" (")[0] for one in (self.size_bytes, self.new_bytes))
+        size, new = (units.size(size_bytes).partition(" (")[0] for size_bytes in (self.size_bytes, self.new_bytes))
         return f"The last scheduled backup, from {self.made_at}, is in {self.folder}: {size}, of which {new} are new."
 
 

@@ -36,17 +36,17 @@ NEEDED_TO_OPEN = frozenset({"data_dir", "secret.key", "database"})
 
 def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
     """Return the findings before the database is opened, and whether the other checks can run."""
-    found = list(offline.check(settings))
-    blocked = any(finding.level == "problem" and finding.subject in NEEDED_TO_OPEN for finding in found)
+    findings = list(offline.check(settings))
+    blocked = any(finding.level == "problem" and finding.subject in NEEDED_TO_OPEN for finding in findings)
     # Opening a missing or older database would create or update the database.
-    unopened = any(finding.level == "note" and finding.subject == "database" for finding in found)
+    unopened = any(finding.level == "note" and finding.subject == "database" for finding in findings)
     if blocked or unopened:
         until = "until the problems are fixed" if blocked else "before the first start"
         again = f"Fix the problems above, then run `{commands.line('doctor')}` again."
         then = again if blocked else f"{commands.start()}."
-        found += addresses.check_networks_offline(settings)
-        found.append(note("the rest", f"The worker, profiles and networks cannot be checked {until}.", then))
-    return found, not (blocked or unopened)
+        findings += addresses.check_networks_offline(settings)
+        findings.append(note("the rest", f"The worker, profiles and networks cannot be checked {until}.", then))
+    return findings, not (blocked or unopened)
 
 
 def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
@@ -57,13 +57,13 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     progress.begin("Checking the appliance and the networks")
     connected = [row for row in profile_rows.list_all(rt.db) if row.status != "disconnected"]
     needs = alerts.load_alert_facts(rt, surface)
-    known: defaultdict[AlertKind, list[Finding]] = defaultdict(list)
+    of_alerts: defaultdict[AlertKind, list[Finding]] = defaultdict(list)
     for alert in alerts.list_alerts(rt, surface, needs):
         level = Level.PROBLEM if alert.must_be_fixed else Level.NOTE
-        known[alert.kind].append(Finding(level, SUBJECTS.get(alert.kind, alert.kind), alert.sentence, alert.remedy))
+        of_alerts[alert.kind].append(Finding(level, SUBJECTS.get(alert.kind, alert.kind), alert.sentence, alert.remedy))
     yield _check_database(rt)
     free = f"{rt.files.free_bytes() // 1_000_000:,} MB are free for {rt.settings.data_dir}."
-    yield from known[AlertKind.DISK] or [ok("disk", free)]
+    yield from of_alerts[AlertKind.DISK] or [ok("disk", free)]
     yield from storage.check_quota(rt)
     yield from check_machine(rt)
     yield from services.check_services(rt)
@@ -71,21 +71,23 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     ran = f"last ran at {housekept_at}" if housekept_at else "has not run here yet"
     yield ok("housekeeping", f"Housekeeping {ran}. {retention.describe(rt)}")
     yield _check_clock(rt)
-    yield from known[AlertKind.CLOCK]
+    yield from of_alerts[AlertKind.CLOCK]
     yield addresses.check_web(rt)
     yield from addresses.check_untrusted_proxies(rt)
-    yield from known[AlertKind.PAUSED]
+    yield from of_alerts[AlertKind.PAUSED]
     yield from _check_restored_keys(needs.restored_keys, surface)
-    yield from known[AlertKind.WORKER] or _check_worker(rt)
+    yield from of_alerts[AlertKind.WORKER] or _check_worker(rt)
     where = f" {needs.backup.scheduled.sentence}" if needs.backup.scheduled else ""
-    yield from known[AlertKind.BACKUP] or [ok("backup", f"The last backup was made at {needs.backup.made_at}.{where}")]
+    yield from of_alerts[AlertKind.BACKUP] or [
+        ok("backup", f"The last backup was made at {needs.backup.made_at}.{where}")
+    ]
     yield from send.check_services(rt, surface)
-    yield from known[AlertKind.WEBHOOK]
+    yield from of_alerts[AlertKind.WEBHOOK]
     yield from webhook_addresses.check(rt.db, rt.now())
     yield from offline.check_upgrade_backups(rt.settings)
     yield from configuration.check_in_use(rt)
-    yield from known[AlertKind.NETWORK]
-    yield from known[AlertKind.ACCOUNT]
+    yield from of_alerts[AlertKind.NETWORK]
+    yield from of_alerts[AlertKind.ACCOUNT]
     needed = {profile.id for profile, _ in needs.profiles}
     for row in connected:
         if row.id not in needed:

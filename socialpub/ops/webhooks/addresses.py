@@ -93,10 +93,10 @@ def remove(rt: Runtime, tx: Database, webhook_id: str) -> str:
 
 def get(db: Database, webhook_id: str) -> WebhookRow:
     """Raises NotFound."""
-    found = webhooks.find(db, webhook_id)
-    if found is None:
+    webhook = webhooks.find(db, webhook_id)
+    if webhook is None:
         raise _unknown()
-    return found
+    return webhook
 
 
 def _unknown() -> NotFound:
@@ -140,17 +140,17 @@ def list_health(db: Database, now: datetime) -> list[WebhookHealth]:
 
 
 def _read_health(db: Database, now: datetime, row: WebhookRow, *, waits: bool) -> WebhookHealth:
-    found = log_entries.list_after(db, row.sent_through, log_types(row), 1) if waits else []
-    if not found:
+    events = log_entries.list_after(db, row.sent_through, log_types(row), 1) if waits else []
+    if not events:
         return WebhookHealth(row, 0.0, None)
-    at = found[0][1]
+    at = events[0][1]
     return WebhookHealth(row, max(clock_jumps.age_seconds(db, now, at), 0.0), at)
 
 
 def check(db: Database, now: datetime) -> Iterator[Finding]:
     """Yield what is not an alert: events that were left out, and webhooks that work."""
-    for one in list_health(db, now):
-        row = one.row
+    for webhook in list_health(db, now):
+        row = webhook.row
         if row.left_out_at is not None and now - parse(row.left_out_at) < LEFT_OUT_SHOWN:
             were = units.count(row.left_out, "event was", "events were")
             yield note(
@@ -159,7 +159,7 @@ def check(db: Database, now: datetime) -> Iterator[Finding]:
                 f"{row.left_out_at}.",
                 "Read these events with GET /api/v1/publish/logs.",
             )
-        if not (one.is_late or row.disabled_at):
+        if not (webhook.is_late or row.disabled_at):
             answer = (
                 f"last response: {row.last_response}, at {row.last_response_at}" if row.last_response else "no call yet"
             )

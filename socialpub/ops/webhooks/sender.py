@@ -72,13 +72,13 @@ class WebhookSender:
         if appliance_state.restored_from(rt.db) is not None or (row.next_at or "") > rt.stamp():
             return POLL_SECONDS
         newest, types = log_entries.newest_number(rt.db), addresses.log_types(row)
-        found = log_entries.list_after(rt.db, row.sent_through, types, 1)
-        if not found:
+        events = log_entries.list_after(rt.db, row.sent_through, types, 1)
+        if not events:
             if newest > row.sent_through:
                 rt.db.write(webhooks.note_read, self.id, newest)
             self._idle_version = version
             return POLL_SECONDS
-        [(number, at)] = found
+        [(number, at)] = events
         too_old = clock_jumps.written_before(rt.db, rt.now(), GIVEN_UP_AFTER)
         if at <= too_old:
             batch = log_entries.list_after(rt.db, row.sent_through, types, BATCH_ROWS)

@@ -37,11 +37,11 @@ class Bluesky(Provider):
 
     def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         limit, email = facts.get(servers.BLOB_LIMIT), facts.get(servers.EMAIL_CONFIRMED)
-        known = {True: "confirmed", False: "not confirmed: Bluesky does not show videos of this account"}
+        words = {True: "confirmed", False: "not confirmed: Bluesky does not show videos of this account"}
         return [
             ("Server", urlsplit(facts.get(SERVER) or self.section.service).netloc),
             ("Largest file", f"{limit / 1_000_000:,.0f} MB" if limit else "not known"),
-            *([("Email address", known[email])] if email in known else ()),
+            *([("Email address", words[email])] if email in words else ()),
         ]
 
     def account_notes(self, account: Account) -> list[str]:

@@ -178,8 +178,8 @@ class BlueskySignIn(SignIn):
         if scope == MAIN_SCOPE:
             message = "This is the account's main password. socialpub accepts only an app password."
             raise SignInRefused(message, field=PASSWORD, remedy=CREATE_ONE)
-        known = INACTIVE.get(str(status), "The account is not active. Open the Bluesky app to see the reason.")
-        raise SignInRefused(known, field=HANDLE)
+        reason = INACTIVE.get(str(status), "The account is not active. Open the Bluesky app to see the reason.")
+        raise SignInRefused(reason, field=HANDLE)
 
     def _home(self, session: Mapping[str, Any], answered: str) -> str:
         """Return the server that the session names, or else the server that answered."""
@@ -206,7 +206,11 @@ class BlueskySignIn(SignIn):
 
 def clean_handle(text: str) -> str:
     """Return the handle as the network writes it: without @, white space and invisible characters, in lower case."""
-    seen = (one for one in text if not one.isspace() and unicodedata.category(one) not in ("Cf", "Cc"))
+    seen = (
+        character
+        for character in text
+        if not character.isspace() and unicodedata.category(character) not in ("Cf", "Cc")
+    )
     cleaned = "".join(seen).lstrip("@")
     return cleaned if cleaned.startswith("did:") else cleaned.lower()
 

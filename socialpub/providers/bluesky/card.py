@@ -174,21 +174,21 @@ def fetch_first(images: Sequence[str], fetch_image: Callable[[str, ImageLimits],
 
 def read_page(body: bytes, charset: str | None, url: str) -> PageSummary:
     """Return what the head of a page says about the page. `charset` is that of the response."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for token in _TOKEN.finditer(_decode(body, charset)):
         if token["title"] is not None:
-            found.setdefault("<title>", []).append(token["title"])
+            values.setdefault("<title>", []).append(token["title"])
         elif token["attributes"]:
             attributes = _read_attributes(token["attributes"])
             if token["name"].lower() == "base":
-                found.setdefault("<base>", []).append(attributes.get("href", ""))
+                values.setdefault("<base>", []).append(attributes.get("href", ""))
             elif name := attributes.get("property") or attributes.get("name"):
-                found.setdefault(name.strip().lower(), []).append(attributes.get("content", ""))
-    base = _absolute(next(_texts(found, ("<base>",)), ""), url) or url
-    images = filter(None, (_absolute(image, base) for image in _texts(found, _IMAGES)))
+                values.setdefault(name.strip().lower(), []).append(attributes.get("content", ""))
+    base = _absolute(next(_texts(values, ("<base>",)), ""), url) or url
+    images = filter(None, (_absolute(image, base) for image in _texts(values, _IMAGES)))
     return PageSummary(
-        cut_graphemes(next(_texts(found, _TITLES), ""), limits.CARD_TITLE_GRAPHEMES),
-        cut_graphemes(next(_texts(found, _DESCRIPTIONS), ""), limits.CARD_DESCRIPTION_GRAPHEMES),
+        cut_graphemes(next(_texts(values, _TITLES), ""), limits.CARD_TITLE_GRAPHEMES),
+        cut_graphemes(next(_texts(values, _DESCRIPTIONS), ""), limits.CARD_DESCRIPTION_GRAPHEMES),
         tuple(islice(dict.fromkeys(images), _MAX_IMAGES)),
     )
 
@@ -201,10 +201,10 @@ def _decode(body: bytes, charset: str | None) -> str:
     stated = _CHARSET.search(body, 0, 2048)
     inside = stated[1].decode("ascii").lower() if stated else ""
     # ASCII was readable so far. So the page is not in UTF-16, even if it names UTF-16.
-    for known in ((charset or "").lower(), "utf-8" if inside.startswith("utf-16") else inside):
-        if _CHARSETS.fullmatch(known):
+    for encoding in ((charset or "").lower(), "utf-8" if inside.startswith("utf-16") else inside):
+        if _CHARSETS.fullmatch(encoding):
             try:
-                return body.decode(_READ_AS.get(known, known), errors="replace")
+                return body.decode(_READ_AS.get(encoding, encoding), errors="replace")
             except LookupError:
                 continue
     text = body.decode(errors="replace")
@@ -213,10 +213,10 @@ def _decode(body: bytes, charset: str | None) -> str:
 
 
 def _read_attributes(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for name, *values in _ATTRIBUTE.findall(text):
-        found.setdefault(name.lower(), "".join(values)[:_VALUE_CHARACTERS])
-    return found
+        attributes.setdefault(name.lower(), "".join(values)[:_VALUE_CHARACTERS])
+    return attributes
 
 
 def _texts(found: Mapping[str, list[str]], names: tuple[str, ...]) -> Iterator[str]:
@@ -228,7 +228,7 @@ def _texts(found: Mapping[str, list[str]], names: tuple[str, ...]) -> Iterator[s
 
 def _absolute(image: str, url: str) -> str | None:
     try:
-        found = urljoin(url, image)
+        address = urljoin(url, image)
     except ValueError:
         return None
-    return found if image and found.lower().startswith(("http://", "https://")) else None
+    return address if image and address.lower().startswith(("http://", "https://")) else None

@@ -37,16 +37,16 @@ def list_problems(content: Content, options: Mapping[str, Any], account: Account
 
 def list_notes(content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
     email = None if content.has_video else unconfirmed_email(account)  # with a video, it is a problem
-    found = [] if email is None else [email]
+    notes = [] if email is None else [email]
     for item in content.media:
         about = _video_notes(item) if item.kind == "video" else _image_notes(item)
-        found.extend(f"Media item {item.position + 1}: {note}" for note in about)
+        notes.extend(f"Media item {item.position + 1}: {note}" for note in about)
     control = options.get("replyControl")
     if control and control != "everyone" and is_reply(options):
-        found.append("replyControl has no effect on a reply. The first post of the thread has this setting.")
+        notes.append("replyControl has no effect on a reply. The first post of the thread has this setting.")
     elif control == "mentioned" and not list_handles(content.text):
-        found.append("replyControl lets only mentioned accounts reply, but the text mentions no account.")
-    return found
+        notes.append("replyControl lets only mentioned accounts reply, but the text mentions no account.")
+    return notes
 
 
 def _text(content: Content) -> Iterator[FieldError]:

@@ -122,8 +122,8 @@ def classify(response: HttpResponse, *, now: datetime | None = None, sent_bytes:
 
 
 def read_error(response: HttpResponse) -> ErrorBody:
-    found = json_object(response)
-    name, message = text_at(found, "error"), text_at(found, "message") or ""
+    body = json_object(response)
+    name, message = text_at(body, "error"), text_at(body, "message") or ""
     if name is None:
         return ErrorBody("", own_form=response.status == TOO_MANY)
     code = name if re.fullmatch(r"[A-Za-z]{1,64}", name) else None

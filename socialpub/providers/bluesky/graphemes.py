@@ -48,7 +48,7 @@ CLUSTER = re.compile(f"\r\n|[{_CONTROL}]|[{_characters('prepend')}]*+(?:{_CORE})
 
 
 def split_graphemes(text: str) -> Iterator[str]:
-    return (found[0] for found in CLUSTER.finditer(text) if found[0])
+    return (match[0] for match in CLUSTER.finditer(text) if match[0])
 
 
 def count_graphemes(text: str) -> int:
@@ -57,7 +57,7 @@ def count_graphemes(text: str) -> int:
 
 def cut_graphemes(text: str, most: int) -> str:
     """Return the first `most` graphemes or less. A text that is cut ends with an ellipsis."""
-    ends = [found.end() for found, _ in zip(CLUSTER.finditer(text), range(most), strict=False)]
+    ends = [match.end() for match, _ in zip(CLUSTER.finditer(text), range(most), strict=False)]
     if len(ends) < most or ends[-1] == len(text):
         return text
     return text[: ends[-2] if most > 1 else 0].rstrip() + "…"

@@ -25,7 +25,7 @@ _REPLIES = {
 def preview_post(content: Content, options: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG001
     text = sent_text(content.text)
     length = count_graphemes(text)
-    shown = _shown_media(content)
+    positions = _shown_media(content)
     card = card_link(content, options)
     remarks = []
     if length > limits.TEXT_GRAPHEMES:
@@ -34,7 +34,7 @@ def preview_post(content: Content, options: Mapping[str, Any], account: Account)
             f"Bluesky accepts {limits.TEXT_GRAPHEMES} of these {length} characters. This preview shows only the part "
             "that fits."
         )
-    if len(shown) < len(content.media):
+    if len(positions) < len(content.media):
         what = "a video only without other media" if content.has_video else f"at most {limits.IMAGES} images"
         remarks.append(f"Bluesky accepts {what}. Remove the other media.")
     if card:
@@ -42,7 +42,7 @@ def preview_post(content: Content, options: Mapping[str, Any], account: Account)
     return Preview(
         text=_parts(text),
         link=preview.read_host(card or ""),
-        media=shown,
+        media=positions,
         labels=tuple(_labels(options)),
         remarks=tuple(remarks),
         measures=(TextMeasure("Text", length, limits.TEXT_GRAPHEMES),),

@@ -120,14 +120,14 @@ def _find_thread(job: Job, section: BlueskySection) -> tuple[dict[str, Any] | No
             raise NoAnswer(rejection.message, code=rejection.code)
         message = "The post to reply to is not on the account. Choose another post."
         return None, Refused(message, rejection.code, content=True, parent_missing=True)
-    found = json_object(response)
-    cid, value = text_at(found, "cid"), object_at(found, "value")
+    record = json_object(response)
+    cid, value = text_at(record, "cid"), object_at(record, "value")
     if cid is None:
         raise NoAnswer("The account's server did not describe the post to reply to.")
     parent = {"uri": uri, "cid": cid}
     root = object_at(object_at(value, "reply"), "root")
-    known = text_at(root, "uri") is not None and text_at(root, "cid") is not None
-    return {"root": {"uri": root["uri"], "cid": root["cid"]} if known else parent, "parent": parent}, None
+    is_complete = text_at(root, "uri") is not None and text_at(root, "cid") is not None
+    return {"root": {"uri": root["uri"], "cid": root["cid"]} if is_complete else parent, "parent": parent}, None
 
 
 # --- the commit ------------------------------------------------------------------------------------------------------
@@ -149,9 +149,9 @@ def publish(job: Job, section: BlueskySection) -> Outcome:
         raise foreign_answer(response, client.TABLE.network)
     rejection = client.classify(response, now=job.wall_now)
     if job.unknown_before or rejection.reason is Reason.DUPLICATE:
-        found = find_own(job, section)
-        if found is not None:
-            return found
+        own = find_own(job, section)
+        if own is not None:
+            return own
     return _send_again(job, section, rejection) or as_outcome(rejection)
 
 
@@ -172,10 +172,10 @@ def _write(job: Job, section: BlueskySection) -> HttpResponse:
 
 def _is_written(job: Job, response: HttpResponse) -> bool:
     """Return whether the server names the record that it wrote. The page of a proxy names none."""
-    found = json_object(response) if response.ok else {}
-    results = found.get("results")
-    named = [found, *map(as_object, results if isinstance(results, list) else [])]
-    return uri_of(job.account.id, job.memo["record"]["key"]) in [one.get("uri") for one in named]
+    body = json_object(response) if response.ok else {}
+    results = body.get("results")
+    named = [body, *map(as_object, results if isinstance(results, list) else [])]
+    return uri_of(job.account.id, job.memo["record"]["key"]) in [record.get("uri") for record in named]
 
 
 def _send_again(job: Job, section: BlueskySection, rejection: Rejected) -> Outcome | None:
@@ -202,11 +202,11 @@ def _without_card(job: Job, rejection: Rejected) -> Again | None:
     card = job.memo.get("card")
     if not card or not rejection.content:
         return None
-    cause, part, kept = Cause.CARD_REFUSED, "its link card", {}
+    cause, part, kept_memo = Cause.CARD_REFUSED, "its link card", {}
     if "thumb" in card:
-        cause, part, kept = Cause.THUMBNAIL_REFUSED, "the image of its link card", _without(card, "thumb")
+        cause, part, kept_memo = Cause.THUMBNAIL_REFUSED, "the image of its link card", _without(card, "thumb")
     memo = client.add_note(_without(job.memo, "record", "card"), f"The account's server refused {part}.")
-    return Again(RECORD, memo | ({"card": kept} if kept else {}), cause, CARD_REFUSED.format(part))
+    return Again(RECORD, memo | ({"card": kept_memo} if kept_memo else {}), cause, CARD_REFUSED.format(part))
 
 
 def _upload_and_write(job: Job, section: BlueskySection) -> Outcome | None:

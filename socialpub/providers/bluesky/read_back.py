@@ -51,13 +51,13 @@ def _search(job: Job, section: BlueskySection) -> Readback | CannotTell:
 
     A key and the date of its record come from the same clock, so the date says nothing more.
     """
-    lowest, cursor, found = key_at(job.since().timestamp() - FRESH_SECONDS), "", list[str]()
+    lowest, cursor, uris = key_at(job.since().timestamp() - FRESH_SECONDS), "", list[str]()
     for _ in range(MAX_PAGES):
         values, cursor = _list_page(job, section, cursor)
         newer = {key: value for key, value in values.items() if key >= lowest}
-        found += [key for key, value in newer.items() if _could_be(job, value)]
+        uris += [key for key, value in newer.items() if _could_be(job, value)]
         if not cursor or len(newer) < len(values) or not values:
-            return Readback(tuple(_post(job, section, key) for key in sorted(set(found))))
+            return Readback(tuple(_post(job, section, key) for key in sorted(set(uris))))
     page = f"{section.site_url}/profile/{job.account.id}"
     return CannotTell(f"The account has too many newer posts to find this post. Check {page}.")
 
@@ -74,8 +74,8 @@ def _list_page(job: Job, section: BlueskySection, cursor: str) -> tuple[dict[str
     records = body.get("records")
     if not isinstance(records, list):
         raise NoAnswer("The account's server did not list the posts.")
-    found = ((text_at(one, "uri"), object_at(one, "value")) for one in map(as_object, records))
-    return {key_of(uri): value for uri, value in found if uri}, text_at(body, "cursor") or ""
+    pairs = ((text_at(record, "uri"), object_at(record, "value")) for record in map(as_object, records))
+    return {key_of(uri): value for uri, value in pairs if uri}, text_at(body, "cursor") or ""
 
 
 def _could_be(job: Job, value: Mapping[str, Any]) -> bool:
@@ -98,10 +98,10 @@ def _kinds(embed: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _read(response: HttpResponse) -> dict[str, Any]:
-    found = json_object(response)
-    if not found:
+    body = json_object(response)
+    if not body:
         raise NoAnswer("The account's server sent no usable response.")
-    return found
+    return body
 
 
 def _post(job: Job, section: BlueskySection, key: str) -> Published:

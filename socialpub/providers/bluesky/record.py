@@ -96,10 +96,10 @@ def _embed(content: Content, memo: Memo) -> dict[str, Any] | None:
 
 
 def _embedded(media: MediaFile, uploaded: Mapping[str, Any]) -> dict[str, Any]:
-    found = {media.kind: uploaded["blob"], "alt": media.alt or ""}
+    item = {media.kind: uploaded["blob"], "alt": media.alt or ""}
     if uploaded.get("width") and uploaded.get("height"):
-        found["aspectRatio"] = {"width": uploaded["width"], "height": uploaded["height"]}
-    return found
+        item["aspectRatio"] = {"width": uploaded["width"], "height": uploaded["height"]}
+    return item
 
 
 # --- the CID ---------------------------------------------------------------------------------------------------------
@@ -131,8 +131,8 @@ def to_cbor(value: Any) -> bytes:
             return _header(6, _LINK_TAG) + _header(2, len(link)) + link
         case Mapping():
             # The canonical order: shorter keys first, then by bytes.
-            fields = sorted((len(name.encode()), name.encode(), to_cbor(found)) for name, found in value.items())
-            return _header(5, len(fields)) + b"".join(_header(3, size) + name + found for size, name, found in fields)
+            fields = sorted((len(name.encode()), name.encode(), to_cbor(member)) for name, member in value.items())
+            return _header(5, len(fields)) + b"".join(_header(3, size) + name + member for size, name, member in fields)
     raise TypeError(f"a record cannot contain a {type(value).__name__}")
 
 

@@ -60,17 +60,17 @@ def pick_address(section: BlueskySection, url: str) -> str | None:
         raise ServerRefused("The address of the account's server is not a plain https address.")
     if _is_configured(section, parts.scheme, host, port):
         return None
-    found = addresses.look_up(host, port)
-    if not found:
+    addresses_of_host = addresses.look_up(host, port)
+    if not addresses_of_host:
         raise NotSent(f"{host} could not be reached: its name was not found.")
     allowed = AllowedHosts.parse(section.private_servers)
-    is_listed = all(allowed.lists(host, address) for address in found)
+    is_listed = all(allowed.lists(host, address) for address in addresses_of_host)
     if parts.scheme != "https" and not is_listed:
         raise ServerRefused(f"The server {host} does not use https. {_LIST_IT}")
-    if not all(allowed.allow(host, address) for address in found):
+    if not all(allowed.allow(host, address) for address in addresses_of_host):
         raise ServerRefused(f"The server {host} has a private IP address. {_LIST_IT}")
     # A proxy looks names up by itself.
-    return None if not is_listed and getproxies().keys() & {"https", "all"} else found[0]
+    return None if not is_listed and getproxies().keys() & {"https", "all"} else addresses_of_host[0]
 
 
 _LIST_IT = "If the server is yours, add it to private_servers in [providers.bluesky]."
@@ -129,9 +129,9 @@ def find_server(http: Http, section: BlueskySection, did: str, handle: str | Non
 def read_endpoint(document: Any) -> str | None:
     """Return the URL of the account's server in a DID document, without a slash at the end."""
     listed = as_object(document).get("service")
-    for one in map(as_object, listed if isinstance(listed, list) else []):
-        if (text_at(one, "id") or "").endswith("#atproto_pds"):
-            return (text_at(one, "serviceEndpoint") or "").rstrip("/") or None
+    for service in map(as_object, listed if isinstance(listed, list) else []):
+        if (text_at(service, "id") or "").endswith("#atproto_pds"):
+            return (text_at(service, "serviceEndpoint") or "").rstrip("/") or None
     return None
 
 
@@ -146,8 +146,8 @@ def _read_document(http: Http, section: BlueskySection, did: str) -> dict[str, A
         return {}
     if not response.ok:
         raise NoAnswer(f"The directory of accounts sent no usable response (HTTP {response.status}).")
-    found = as_object(response.json())
-    return found if found.get("id") == did else {}
+    document = as_object(response.json())
+    return document if document.get("id") == did else {}
 
 
 def ask(

@@ -57,11 +57,11 @@ def find_marks(text: str) -> list[Mark]:
     """Return the links, mentions and hashtags from left to right, without overlaps."""
     links = [link for link in find_links(text) if len(link.url.encode()) <= _MAX_LINK_BYTES]
     marked = (Mark(MarkKind.LINK, link.start, link.end, link.url) for link in links)
-    found = sorted(
+    in_order = sorted(
         (*_mentions(text), *marked, *_tags(text, links), *_cashtags(text)), key=lambda mark: (mark.start, -mark.end)
     )
     marks: list[Mark] = []
-    for mark in found:
+    for mark in in_order:
         if not marks or mark.start >= marks[-1].end:
             marks.append(mark)
     return marks
@@ -69,8 +69,8 @@ def find_marks(text: str) -> list[Mark]:
 
 def list_handles(text: str) -> list[str]:
     """Return the handles that a text mentions, in lower case, each once."""
-    found = (mark.value.lower() for mark in find_marks(text) if mark.kind is MarkKind.MENTION)
-    return list(dict.fromkeys(found))
+    handles = (mark.value.lower() for mark in find_marks(text) if mark.kind is MarkKind.MENTION)
+    return list(dict.fromkeys(handles))
 
 
 @lru_cache(maxsize=8)
@@ -85,7 +85,7 @@ def facets(text: str, dids: Mapping[str, str]) -> list[dict[str, Any]]:
     `dids` has the account of each handle in lower case. A mention of another handle stays plain text.
     """
     marks = [mark for mark in find_marks(text) if mark.kind is not MarkKind.MENTION or mark.value.lower() in dids]
-    found = []
+    facets_of_text = []
     for mark, (start, end) in zip(marks, _byte_ranges(text, marks), strict=True):
         match mark.kind:
             case MarkKind.LINK:
@@ -94,8 +94,8 @@ def facets(text: str, dids: Mapping[str, str]) -> list[dict[str, Any]]:
                 feature = {"$type": "app.bsky.richtext.facet#mention", "did": dids[mark.value.lower()]}
             case MarkKind.TAG:
                 feature = {"$type": "app.bsky.richtext.facet#tag", "tag": mark.value}
-        found.append({"index": {"byteStart": start, "byteEnd": end}, "features": [feature]})
-    return found
+        facets_of_text.append({"index": {"byteStart": start, "byteEnd": end}, "features": [feature]})
+    return facets_of_text
 
 
 def _byte_ranges(text: str, marks: Sequence[Mark]) -> Iterator[tuple[int, int]]:
@@ -107,27 +107,27 @@ def _byte_ranges(text: str, marks: Sequence[Mark]) -> Iterator[tuple[int, int]]:
 
 
 def _mentions(text: str) -> Iterator[Mark]:
-    for found in _MENTION.finditer(text):
-        if _is_domain(found[1]) or found[1].endswith(".test"):
-            yield Mark(MarkKind.MENTION, found.start(), found.end(), found[1])
+    for match in _MENTION.finditer(text):
+        if _is_domain(match[1]) or match[1].endswith(".test"):
+            yield Mark(MarkKind.MENTION, match.start(), match.end(), match[1])
 
 
 def _tags(text: str, links: Sequence[WebLink]) -> Iterator[Mark]:
     starts = [link.start for link in links if link.has_scheme]
-    for found in _TAG.finditer(text):
-        tag = found[1]
-        end = min([len(tag), *(at - found.start(1) for at in starts[bisect_left(starts, found.start(1)) :][:1])])
+    for match in _TAG.finditer(text):
+        tag = match[1]
+        end = min([len(tag), *(at - match.start(1) for at in starts[bisect_left(starts, match.start(1)) :][:1])])
         while end and _is_punctuation(tag[end - 1]):
             end -= 1
         tag = tag[:end]
         named = any(not _is_punctuation(character) and character not in "0123456789" for character in tag)
         if named and utf16_units(tag) <= _MAX_TAG:
-            yield Mark(MarkKind.TAG, found.start(), found.start() + 1 + len(tag), tag)
+            yield Mark(MarkKind.TAG, match.start(), match.start() + 1 + len(tag), tag)
 
 
 def _cashtags(text: str) -> Iterator[Mark]:
-    for found in _CASHTAG.finditer(text):
-        yield Mark(MarkKind.TAG, found.start(), found.end(), found[0].upper())
+    for match in _CASHTAG.finditer(text):
+        yield Mark(MarkKind.TAG, match.start(), match.end(), match[0].upper())
 
 
 def _is_domain(name: str) -> bool:

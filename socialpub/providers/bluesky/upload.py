@@ -46,8 +46,8 @@ def upload_item(job: Job, section: BlueskySection, index: int) -> Outcome:
     media = fitted(job, index)
     response = send(job, section, media)
     if response.ok:
-        found = {"blob": read_blob(response), "width": media.facts.get("width"), "height": media.facts.get("height")}
-        return Done({**job.memo, "blobs": {**blobs(job.memo), str(index): found}})
+        blob = {"blob": read_blob(response), "width": media.facts.get("width"), "height": media.facts.get("height")}
+        return Done({**job.memo, "blobs": {**blobs(job.memo), str(index): blob}})
     rejection = client.classify(response, now=job.wall_now, sent_bytes=True)
     if rejection.reason is Reason.TOO_LARGE and media.kind == "image":
         return shrink_images(job) or as_outcome(rejection)
@@ -55,8 +55,8 @@ def upload_item(job: Job, section: BlueskySection, index: int) -> Outcome:
 
 
 def blobs(memo: Memo) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = memo.get("blobs") or {}
-    return found
+    uploads: Mapping[str, Any] = memo.get("blobs") or {}
+    return uploads
 
 
 def fitted(job: Job, index: int) -> MediaFile:

@@ -55,19 +55,19 @@ class PinterestOAuth(OAuth):
 
     def identify(self, http: Http, account: Account, access_token: str) -> Identity:  # noqa: ARG002
         response = http.call("GET", f"{self._section.api_url}/user_account", token=access_token)
-        found = json_object(response)
+        body = json_object(response)
         if not response.ok:
             raise TABLE.classify(response)
-        username = text_at(found, "username")
-        account_id = text_at(found, "id") or username
+        username = text_at(body, "username")
+        account_id = text_at(body, "id") or username
         if account_id is None:
             raise NoAnswer("Pinterest's response does not identify the account.")
-        account_type = text_at(found, "account_type")
+        account_type = text_at(body, "account_type")
         return Identity(
             account_id=account_id,
             username=username,
-            name=text_at(found, "business_name") or username,
-            picture_url=text_at(found, "profile_image"),
+            name=text_at(body, "business_name") or username,
+            picture_url=text_at(body, "profile_image"),
             facts={"account_type": account_type} if account_type else {},
         )
 
@@ -77,9 +77,9 @@ class PinterestOAuth(OAuth):
         Erasing the tokens here and the account's settings on Pinterest end all others.
         """
         response = self._post(http, "/oauth/token/revoke", {"token": refresh_token or access_token})
-        found = json_object(response)
-        refused = response.status == 403 and found.get("code") == NOT_PERMITTED_CODE
-        taken = response.ok and (not response.body.strip() or found)
+        body = json_object(response)
+        refused = response.status == 403 and body.get("code") == NOT_PERMITTED_CODE
+        taken = response.ok and (not response.body.strip() or body)
         if not (taken or refused):
             raise TABLE.classify(response)
 

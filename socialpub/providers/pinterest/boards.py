@@ -47,15 +47,15 @@ class BoardApi:
         """
         return [
             board
-            for found in _items(_getter(http, token), f"{self.section.api_url}/boards")
-            if (board := _read_board(found)) is not None and found.get("is_ads_only") is not True
+            for item in _items(_getter(http, token), f"{self.section.api_url}/boards")
+            if (board := _read_board(item)) is not None and item.get("is_ads_only") is not True
         ]
 
     def list_sections(self, http: Http, token: str, board_id: str) -> list[BoardSection]:
         return [
-            BoardSection(section_id, label_at(found, "name") or "")
-            for found in _items(_getter(http, token), f"{self.section.api_url}/boards/{board_id}/sections")
-            if (section_id := read_id(found, "id"))
+            BoardSection(section_id, label_at(item, "name") or "")
+            for item in _items(_getter(http, token), f"{self.section.api_url}/boards/{board_id}/sections")
+            if (section_id := read_id(item, "id"))
         ]
 
     def create_board(self, http: Http, token: str, name: str, *, secret: bool) -> Board:
@@ -70,11 +70,11 @@ class BoardApi:
         return board
 
     def create_section(self, http: Http, token: str, board_id: str, name: str) -> BoardSection:
-        found = _created(http, f"{self.section.api_url}/boards/{board_id}/sections", token, {"name": name})
-        section_id = read_id(found, "id")
+        section = _created(http, f"{self.section.api_url}/boards/{board_id}/sections", token, {"name": name})
+        section_id = read_id(section, "id")
         if section_id is None:
             raise NoAnswer("Pinterest's response does not contain the section's id.")
-        return BoardSection(section_id, label_at(found, "name") or name)
+        return BoardSection(section_id, label_at(section, "name") or name)
 
 
 def _created(http: Http, url: str, token: str, body: dict[str, str]) -> dict[str, Any]:
@@ -108,12 +108,12 @@ def check_board(job: Job, section: PinterestSection) -> Outcome:
                 content=True,
             )
         return refusal(job, rejection)
-    found = json_object(response)
-    if read_id(found, "id") is None:
+    board = json_object(response)
+    if read_id(board, "id") is None:
         raise NoAnswer("Pinterest's board could not be read.", request_id=response.headers.get(REQUEST_ID))
-    if found.get("is_ads_only") is True:
+    if board.get("is_ads_only") is True:
         return Refused(f"Board {board_id} is only for ads. Choose another board. {board_ids()}", content=True)
-    labels = {"boardId": label_at(found, "name") or board_id}
+    labels = {"boardId": label_at(board, "name") or board_id}
     section_id = job.options.get("boardSectionId")
     if section_id is None:
         return Done({**job.memo, LABELS: labels})
@@ -130,18 +130,19 @@ def _check_section(job: Job, api: str, board_id: str, section_id: str, labels: d
         return call(job, "GET", url, params=params)
 
     try:
-        known = {
-            read_id(found, "id"): label_at(found, "name") for found in _items(get, f"{api}/boards/{board_id}/sections")
+        names = {
+            read_id(section, "id"): label_at(section, "name")
+            for section in _items(get, f"{api}/boards/{board_id}/sections")
         }
     except Rejected as error:
         if _decides_nothing(error):
             return Done({**job.memo, LABELS: labels})
         return Refused(error.message, error.code, error.reauth, content=error.content)
-    if section_id in known:
-        return Done({**job.memo, LABELS: {**labels, "boardSectionId": known[section_id] or section_id}})
+    if section_id in names:
+        return Done({**job.memo, LABELS: {**labels, "boardSectionId": names[section_id] or section_id}})
     return Refused(
         f"Board {board_id} does not contain section {section_id}. Remove boardSectionId, or use the id of one "
-        f"of the board's {len(known)} sections.",
+        f"of the board's {len(names)} sections.",
         "2031",
         content=True,
     )

@@ -20,7 +20,7 @@ from socialpub.providers.preview import read_host, utf16_units
 def list_problems(
     content: Content, options: Mapping[str, Any], account: Account, section: PinterestSection
 ) -> list[FieldError]:
-    found = [
+    problems = [
         *missing(options),
         *(
             FieldError(("profiles",), sentence)
@@ -33,40 +33,40 @@ def list_problems(
     ]
     if section.api_url == SANDBOX_API and content.has_video:
         message = "Pinterest's sandbox does not accept videos. Use images, or use Pinterest's production API."
-        found.append(FieldError(("media", 0), message))
-    return found
+        problems.append(FieldError(("media", 0), message))
+    return problems
 
 
 def list_notes(content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:  # noqa: ARG001
-    found = []
+    notes = []
     at = options.get("coverImageKeyFrameTime")
     if at is not None and content.media and not content.has_video:
-        found.append("coverImageKeyFrameTime applies only to videos. This pin has no video.")
+        notes.append("coverImageKeyFrameTime applies only to videos. This pin has no video.")
     if at is not None and any(at > item.facts.get("duration_seconds", at) for item in content.media):
-        found.append("coverImageKeyFrameTime is beyond the end of the video. Pinterest uses the last frame.")
+        notes.append("coverImageKeyFrameTime is beyond the end of the video. Pinterest uses the last frame.")
     if COVER in options and content.media and not content.has_video:
-        found.append(f"{COVER} applies only to videos. This pin has no video.")
+        notes.append(f"{COVER} applies only to videos. This pin has no video.")
     for item in content.media:
         if item.animated:
-            found.append(
+            notes.append(
                 f"Media item {item.position + 1}: Pinterest does not show animated images. Only the first frame "
                 "is published. Use a video instead."
             )
         width, height = item.facts.get("width"), item.facts.get("height")
         if item.kind == "image" and width and height and min(width, height) < limits.IMAGE_SURE_SIDE:
-            found.append(
+            notes.append(
                 f"Media item {item.position + 1}: Pinterest may refuse {width}×{height} pixels as too small. Use at "
                 f"least {limits.IMAGE_GOOD_SIDE} pixels on each side. 1000×1500 pixels are best."
             )
-    found += _link_notes("The option link", [str(options.get("link", ""))])
-    found += _link_notes("The description", [link.url for link in find_links(content.text)])
+    notes += _link_notes("The option link", [str(options.get("link", ""))])
+    notes += _link_notes("The description", [link.url for link in find_links(content.text)])
     described = [item for item in content.media if item.alt]
-    found += [
+    notes += [
         f"Media item {item.position + 1}: a pin has only one alt text. socialpub sends the alt text of media item "
         f"{described[0].position + 1} and leaves out this alt text."
         for item in described[1:]
     ]
-    return found
+    return notes
 
 
 def _link_notes(field: str, links: Iterable[str]) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _check_video(video: MediaFile) -> Iterator[str]:
         yield f"Pinterest accepts {' and '.join(limits.VIDEO_TYPES)}, not {video.mime_type}. Convert the video."
     codec = facts.get("video_codec")
     if codec is not None and codec not in limits.VIDEO_CODECS:
-        taken = " or ".join(codec_name(one) for one in limits.VIDEO_CODECS)
+        taken = " or ".join(codec_name(accepted_codec) for accepted_codec in limits.VIDEO_CODECS)
         yield f"Pinterest accepts videos in {taken}, not in {codec_name(codec)}. Convert the video."
     if video.size_bytes > limits.VIDEO_BYTES:
         most, size = units.size(limits.VIDEO_BYTES), units.size(video.size_bytes)
@@ -157,17 +157,17 @@ def _check_cover(content: Content, options: Mapping[str, Any]) -> list[FieldErro
 
 
 def _check_text(content: Content) -> list[FieldError]:
-    found = []
+    problems = []
     units = utf16_units(content.text)
     if units > limits.DESCRIPTION_UNITS:
         message = (
             f"Pinterest accepts at most {limits.DESCRIPTION_UNITS} characters in a pin's description. This text has "
             f"{units}."
         )
-        found.append(FieldError(("post", "body"), message))
+        problems.append(FieldError(("post", "body"), message))
     described = next((item for item in content.media if item.alt), None)
     alt_units = utf16_units(described.alt or "") if described else 0
     if described and alt_units > limits.ALT_UNITS:
         message = f"Pinterest accepts alt text of at most {limits.ALT_UNITS} characters. This alt text has {alt_units}."
-        found.append(FieldError(("media", described.position, "alt"), message))
-    return found
+        problems.append(FieldError(("media", described.position, "alt"), message))
+    return problems

@@ -51,8 +51,8 @@ def pages(get: GetPage, url: str, limit: int = MAX_PAGES) -> Iterator[tuple[list
         response = get(url, params)
         if not response.ok:
             raise TABLE.classify(response)
-        found = json_object(response)
-        items, bookmark = found.get("items"), text_at(found, "bookmark")
+        body = json_object(response)
+        items, bookmark = body.get("items"), text_at(body, "bookmark")
         if not isinstance(items, list):
             raise NoAnswer("Pinterest's list could not be read.", request_id=response.headers.get(REQUEST_ID))
         yield [item for item in items if isinstance(item, dict)], bookmark is None
@@ -153,9 +153,9 @@ def read_error(response: HttpResponse) -> ErrorBody:
 
     The code is a number, in one case a name (`PINNER_DATA_ACCESS_DENIED`).
     """
-    found = json_object(response)
-    code, message = found.get("code"), text_at(found, "message") or ""
-    details = " ".join(str(value) for value in (code, message, found.get("message_detail")) if value is not None)
+    body = json_object(response)
+    code, message = body.get("code"), text_at(body, "message") or ""
+    details = " ".join(str(value) for value in (code, message, body.get("message_detail")) if value is not None)
     number = code if type(code) is int else None
     return ErrorBody(
         _safe(message),
@@ -163,7 +163,7 @@ def read_error(response: HttpResponse) -> ErrorBody:
         frozenset() if number is None else {number},
         (details.lower(),),
         response.headers.get(REQUEST_ID),
-        own_form=(number is not None or _is_name(code)) and isinstance(found.get("message"), str),
+        own_form=(number is not None or _is_name(code)) and isinstance(body.get("message"), str),
     )
 
 

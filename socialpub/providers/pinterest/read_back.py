@@ -47,18 +47,18 @@ def check_account(job: Job, section: PinterestSection) -> Readback | CannotTell:
         return CannotTell("The post does not contain a board to check. Check the account on Pinterest.")
     job.since()  # raises before a commit
     try:
-        found, complete = _search(job, f"{section.api_url}/boards/{job.options['boardId']}/pins")
+        pins, complete = _search(job, f"{section.api_url}/boards/{job.options['boardId']}/pins")
     except _NotReadable as reason:
         return CannotTell(f"The board cannot be read: {reason} {_where(job, section)}")
     since = job.since()
-    found = [pin for pin in found if pin.made_since(since)]
+    pins = [pin for pin in pins if pin.made_since(since)]
     # A pin without texts may be another member's, so pins with our texts come first.
-    found.sort(key=lambda pin: (not pin.shows_all, pin.made_at or since, int(pin.id)))
-    candidates = tuple(Published(pin.id, permalink(section, pin.id)) for pin in found if pin.fits)
+    pins.sort(key=lambda pin: (not pin.shows_all, pin.made_at or since, int(pin.id)))
+    candidates = tuple(Published(pin.id, permalink(section, pin.id)) for pin in pins if pin.fits)
     if not candidates and not complete:
         return CannotTell(f"The board has too many pins to find this pin. {_where(job, section)}")
-    similar = tuple(pin.id for pin in found if not pin.fits)
-    return Readback(candidates, similar=similar, vague=tuple(pin.id for pin in found if pin.fits and not pin.shows_all))
+    similar = tuple(pin.id for pin in pins if not pin.fits)
+    return Readback(candidates, similar=similar, vague=tuple(pin.id for pin in pins if pin.fits and not pin.shows_all))
 
 
 def _search(job: Job, url: str) -> tuple[list[_Pin], bool]:
@@ -76,7 +76,7 @@ def _search(job: Job, url: str) -> tuple[list[_Pin], bool]:
             raise rejection
         return response
 
-    found: dict[str, _Pin] = {}
+    pins_by_id: dict[str, _Pin] = {}
     seen: list[datetime] = []
     for pins, last in pages(get, url, MAX_PAGES):
         for pin in pins:
@@ -84,11 +84,11 @@ def _search(job: Job, url: str) -> tuple[list[_Pin], bool]:
             if made_at is not None:
                 seen.append(made_at)
             if pin_id is not None and _kind_fits(pin, job) and _place_fits(pin, job):
-                found[pin_id] = _Pin(pin_id, made_at, _could_be(pin, job), _shows_all(pin, job))
+                pins_by_id[pin_id] = _Pin(pin_id, made_at, _could_be(pin, job), _shows_all(pin, job))
         # The response shows Pinterest's clock, which may narrow `since`.
         if last or _past(seen, job.since()):
-            return list(found.values()), True
-    return list(found.values()), False
+            return list(pins_by_id.values()), True
+    return list(pins_by_id.values()), False
 
 
 def _past(seen: list[datetime], since: datetime) -> bool:

@@ -67,8 +67,8 @@ def _register(job: Job, section: PinterestSection) -> _Form | Outcome:
     response = call(job, "POST", f"{section.api_url}/media", json={"media_type": "video"})
     if not response.ok:
         return refusal(job, TABLE.classify(response))
-    found = json_object(response)
-    media_id, url, fields = (read_id(found, "media_id"), text_at(found, "upload_url"), found.get("upload_parameters"))
+    body = json_object(response)
+    media_id, url, fields = (read_id(body, "media_id"), text_at(body, "upload_url"), body.get("upload_parameters"))
     if media_id is None or url is None or not _is_form(fields):
         raise NoAnswer("Pinterest's registration of the video could not be read.", request_id=_request_id(response))
     held = refuse_upload_address(url, section, "pinterest", "Pinterest")
@@ -85,8 +85,8 @@ def _send(job: Job, form: _Form) -> Outcome:
         return _restart_upload(job, error.message)
     job.trace.request_id = response.headers.get("x-amz-request-id")
     if _is_accepted(response):
-        kept = {"id": form.media_id, "uploaded_at": job.even_now.timestamp(), "polls": 0}
-        return Done({**job.memo, "video": kept})
+        upload = {"id": form.media_id, "uploaded_at": job.even_now.timestamp(), "polls": 0}
+        return Done({**job.memo, "video": upload})
     code = _storage_code(response)
     job.trace.code = code or str(response.status)
     if code is None:
@@ -186,8 +186,8 @@ def _is_accepted(response: HttpResponse) -> bool:
 
 def _storage_code(response: HttpResponse) -> str | None:
     """Return the code in the storage's XML, such as `AccessDenied`. None: the response is not from the storage."""
-    found = re.search(rb"<Code>([A-Za-z0-9]{1,60})</Code>", response.body[:4096])
-    return found[1].decode() if found else None
+    match = re.search(rb"<Code>([A-Za-z0-9]{1,60})</Code>", response.body[:4096])
+    return match[1].decode() if match else None
 
 
 def _request_id(response: HttpResponse) -> str | None:
@@ -207,7 +207,11 @@ def fit_images(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
     chosen = _limits(job)
     for _ in range(ROUNDS):
         facts = [image.facts for image in _fitted(job, chosen)]
-        sizes = [(one["width"], one["height"]) for one in facts if one.get("width") and one.get("height")]
+        sizes = [
+            (image_facts["width"], image_facts["height"])
+            for image_facts in facts
+            if image_facts.get("width") and image_facts.get("height")
+        ]
         if len(set(sizes)) <= 1 or len(sizes) < len(facts):
             sides = {"max_width": chosen.max_width, "max_height": chosen.max_height}
             return Done({**job.memo, "fit": {name: side for name, side in sides.items() if side is not None}})
@@ -242,8 +246,8 @@ def max_image_bytes(job: Job) -> int:
 
 
 def _limits(job: Job) -> ImageLimits:
-    found = job.memo.get("fit", {})
-    return ImageLimits(limits.IMAGE_TYPES, max_image_bytes(job), found.get("max_width"), found.get("max_height"))
+    fit = job.memo.get("fit", {})
+    return ImageLimits(limits.IMAGE_TYPES, max_image_bytes(job), fit.get("max_width"), fit.get("max_height"))
 
 
 def _fitted(job: Job, chosen: ImageLimits) -> Sequence[MediaFile]:
@@ -254,10 +258,10 @@ def _images(job: Job) -> Sequence[MediaFile]:
     if not has_cover(job):
         return job.content.media
     artifact_id = job.options[options.COVER]
-    found = job.content.option_files.get(artifact_id)
-    if found is None:
+    image = job.content.option_files.get(artifact_id)
+    if image is None:
         raise Unfit(f"The cover image {artifact_id} is missing from storage. Upload the image again.")
-    return [found]
+    return [image]
 
 
 def _item(image: MediaFile) -> dict[str, Any]:

@@ -121,9 +121,9 @@ class TikTokOAuth(OAuth):
 
     def _request_tokens(self, http: Http, fields: Mapping[str, str]) -> Tokens:
         response = self._post(http, "token", fields)
-        found = json_object(response)
-        tokens = read_tokens(found)
-        if tokens is None or text_at(found, "error"):
+        body = json_object(response)
+        tokens = read_tokens(body)
+        if tokens is None or text_at(body, "error"):
             login = fields["grant_type"] == "authorization_code"
             doing = "connect the account" if login else "refresh the account's access"
             raise _read_failure(response, doing, login=login)
@@ -140,10 +140,10 @@ def _is_confirmed(response: HttpResponse) -> bool:
     if not response.body.strip():
         return True
     try:
-        found = response.json()
+        body = response.json()
     except NoAnswer:
         return False
-    return isinstance(found, dict) and not found.get("error")
+    return isinstance(body, dict) and not body.get("error")
 
 
 def _data(response: HttpResponse) -> dict[str, Any]:
@@ -167,14 +167,14 @@ def _data(response: HttpResponse) -> dict[str, Any]:
 
 def _read_failure(response: HttpResponse, doing: str, *, login: bool = False) -> ProviderError:
     """Return the error of a token endpoint. Of a refresh, only `invalid_grant` requires a new consent."""
-    found = json_object(response)
-    code = text_at(found, "error")
-    about: dict[str, Any] = {"code": code, "request_id": text_at(found, "log_id")}
+    body = json_object(response)
+    code = text_at(body, "error")
+    about: dict[str, Any] = {"code": code, "request_id": text_at(body, "log_id")}
     if code is None or code in PASSING_FAULTS or response.status >= 500:
         return NoAnswer(f"TikTok could not {doing} (HTTP {response.status}).", **about)
     if response.status == 429 or code == "rate_limit_exceeded":
         return Throttled("TikTok's rate limit is reached.", retry_after_seconds=named_wait(response), **about)
-    said = shortened(text_at(found, "error_description"))
+    said = shortened(text_at(body, "error_description"))
     remedy = TOKEN_FAULTS.get(code)
     message = f"TikTok refused to {doing}. {remedy}" if remedy else f"TikTok refused to {doing}: {said or code}"
     message = f"{message.rstrip('.')}."

@@ -44,39 +44,39 @@ def list_problems(
 
 
 def list_notes(content: Content, chosen: Mapping[str, Any], account: Account | None = None) -> list[str]:  # noqa: ARG001
-    found = []
+    notes = []
     video, draft = content.has_video, is_draft(chosen)
     if draft:
-        found.append("A draft is not public. Finish the draft in the inbox of TikTok's app.")
+        notes.append("A draft is not public. Finish the draft in the inbox of TikTok's app.")
     if loses_caption(chosen, has_video=video) and content.text:
-        found.append(
+        notes.append(
             "TikTok does not accept a caption with a video draft. Paste the caption when you finish the post in "
             "TikTok's app."
         )
-    found.extend(_left_off(content, chosen))
+    notes.extend(_left_off(content, chosen))
     idle = [key for key in chosen if not _counts(key, video=video, draft=draft)]
     if idle and content.media:
         kind = f"{'video' if video else 'photo'} {'draft' if draft else 'post'}"
         which = "this option" if len(idle) == 1 else "these options"
-        found.append(f"TikTok does not accept {', '.join(idle)} for a {kind}. socialpub does not send {which}.")
+        notes.append(f"TikTok does not accept {', '.join(idle)} for a {kind}. socialpub does not send {which}.")
     at = chosen.get("videoCoverTimestampMs")
     if at is not None and any(at > 1000 * item.facts.get("duration_seconds", at) for item in content.media):
-        found.append("videoCoverTimestampMs is beyond the end of the video. TikTok uses the first frame.")
-    found.extend(
+        notes.append("videoCoverTimestampMs is beyond the end of the video. TikTok uses the first frame.")
+    notes.extend(
         f"Media item {item.position + 1}: TikTok accepts only still images. Only the first frame is posted."
         for item in content.media
         if item.animated
     )
     if any(item.alt for item in content.media):
-        found.append("TikTok does not accept alt text. socialpub leaves the alt text out.")
-    return found
+        notes.append("TikTok does not accept alt text. socialpub leaves the alt text out.")
+    return notes
 
 
 def _left_off(content: Content, chosen: Mapping[str, Any]) -> list[str]:
     if is_draft(chosen) or not content.media:
         return []
-    known = INTERACTIONS if content.has_video else {"comment": INTERACTIONS["comment"]}
-    off = {INTERACTIONS_PLURAL[name]: option for name, option in known.items() if option not in chosen}
+    interactions = INTERACTIONS if content.has_video else {"comment": INTERACTIONS["comment"]}
+    off = {INTERACTIONS_PLURAL[name]: option for name, option in interactions.items() if option not in chosen}
     what = join_words(off, "and")
     keys = join_words(off.values(), "and")
     return [f"{what.capitalize()} are off by default. To allow {what}, set {keys} to false."] if off else []
@@ -118,7 +118,7 @@ def _video(video: MediaFile) -> Iterator[str]:
         yield f"TikTok accepts {', '.join(limits.VIDEO_TYPES)}, not {video.mime_type}. Convert the video."
     codec = facts.get("video_codec")
     if codec is not None and codec not in limits.VIDEO_CODECS:
-        taken = ", ".join(codec_name(one) for one in limits.VIDEO_CODECS)
+        taken = ", ".join(codec_name(accepted_codec) for accepted_codec in limits.VIDEO_CODECS)
         yield f"TikTok accepts videos in {taken}, not in {codec_name(codec)}. Convert the video."
     if video.size_bytes > limits.VIDEO_BYTES:
         most, size = units.size(limits.VIDEO_BYTES), units.size(video.size_bytes)

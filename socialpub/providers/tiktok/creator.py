@@ -77,7 +77,7 @@ def _read(found: dict[str, Any]) -> CreatorInfo:
         nickname=label_at(found, "creator_nickname"),
         username=label_at(found, "creator_username"),
         avatar_url=text_at(found, "creator_avatar_url"),
-        privacy_levels=tuple(one for one in levels if isinstance(one, str)) if isinstance(levels, list) else (),
+        privacy_levels=tuple(level for level in levels if isinstance(level, str)) if isinstance(levels, list) else (),
         off=tuple(name for name in INTERACTIONS if found.get(f"{name}_disabled") is True),
         longest_video_seconds=positive_int_at(found, "max_video_post_duration_sec"),
     )
@@ -137,16 +137,16 @@ def select_used_choices(chosen: Mapping[str, Any], *, only_photos: bool) -> Opti
 def list_missing_choices(chosen: Mapping[str, Any], disclosed: bool) -> list[FieldError]:
     if is_draft(chosen):
         return []
-    found = []
+    problems = []
     if chosen.get("privacyLevel") is None:
-        found.append(_at("privacyLevel", PRIVACY_MISSING))
+        problems.append(_at("privacyLevel", PRIVACY_MISSING))
     if disclosed and not is_commercial(chosen):
-        found.append(_at(SWITCH, KIND_MISSING))
+        problems.append(_at(SWITCH, KIND_MISSING))
     if not disclosed and is_commercial(chosen):
-        found.append(_at(SWITCH, SWITCH_MISSING))
+        problems.append(_at(SWITCH, SWITCH_MISSING))
     if chosen.get("brandContentToggle") is True and chosen.get("privacyLevel") == PRIVATE:
-        found.append(_at("privacyLevel", NOT_PRIVATE))
-    return found
+        problems.append(_at("privacyLevel", NOT_PRIVATE))
+    return problems
 
 
 def list_levels_not_offered(chosen: Mapping[str, Any], privacy_levels: Sequence[str], account: str) -> list[FieldError]:
@@ -157,7 +157,7 @@ def list_levels_not_offered(chosen: Mapping[str, Any], privacy_levels: Sequence[
 
 
 def list_too_long_videos(content: Content, longest_seconds: int | None, account: str) -> list[FieldError]:
-    found = []
+    problems = []
     for media in content.media:
         seconds = media.facts.get("duration_seconds")
         if media.kind == "video" and longest_seconds is not None and seconds is not None and seconds > longest_seconds:
@@ -165,8 +165,8 @@ def list_too_long_videos(content: Content, longest_seconds: int | None, account:
                 f"TikTok allows {account} videos of at most {longest_seconds} seconds. This video lasts {seconds:.1f} "
                 "seconds. Shorten the video, or remove this profile."
             )
-            found.append(FieldError(("media", media.position), message))
-    return found
+            problems.append(FieldError(("media", media.position), message))
+    return problems
 
 
 def _at(key: str, message: str) -> FieldError:

@@ -86,10 +86,10 @@ def _remarks(content: Content, chosen: Mapping[str, Any]) -> Iterator[str]:
         return
     if seen_by := _SEEN_BY.get(chosen.get("privacyLevel", "")):
         yield seen_by
-    known = INTERACTIONS if content.has_video else {"comment": INTERACTIONS["comment"]}
-    allowed = [INTERACTIONS_PLURAL[name] for name, key in known.items() if chosen.get(key) is False]
+    interactions = INTERACTIONS if content.has_video else {"comment": INTERACTIONS["comment"]}
+    allowed = [INTERACTIONS_PLURAL[name] for name, key in interactions.items() if chosen.get(key) is False]
     if content.media:
-        none = join_words((INTERACTIONS_PLURAL[name] for name in known), "or")
+        none = join_words((INTERACTIONS_PLURAL[name] for name in interactions), "or")
         yield f"Allowed: {', '.join(allowed)}." if allowed else f"No {none}."
     cover = chosen.get("photoCoverIndex", FIRST_PHOTO)
     if not content.has_video and len(content.media) > 1:

@@ -110,9 +110,9 @@ def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
 
 def _post_ids(data: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the ids: numbers or digit strings, under TikTok's misspelled key or the correct key."""
-    found = data.get("publicaly_available_post_id") or data.get("publicly_available_post_id")
-    listed = found if isinstance(found, list) else [found]
-    numbers = (str(one) for one in listed if isinstance(one, int | str) and not isinstance(one, bool))
+    ids = data.get("publicaly_available_post_id") or data.get("publicly_available_post_id")
+    listed = ids if isinstance(ids, list) else [ids]
+    numbers = (str(post_id) for post_id in listed if isinstance(post_id, int | str) and not isinstance(post_id, bool))
     return tuple(number for number in numbers if re.fullmatch(r"[1-9][0-9]{0,30}", number))
 
 
@@ -193,7 +193,7 @@ def _failed(job: Job, reason: str | None) -> Outcome:
     row = find_row(FAIL_REASONS, 200, ErrorBody("", code, {code}))
     row = row or ErrorRow(f"TikTok could not publish the post: {shortened(code)}.", content=False)
     sent = "; ".join(_describe_media(media.size_bytes, media.facts) for media in job.content.media[:5])
-    found = f" Sent: {sent}." if code.endswith("_check_failed") else ""
+    size = f" Sent: {sent}." if code.endswith("_check_failed") else ""
     match row.action:
         case Action.RESTART:
             message = f"{row.advice} socialpub sent the post twice. Create the post again later."
@@ -204,7 +204,7 @@ def _failed(job: Job, reason: str | None) -> Outcome:
         case _:
             reauth = row.action is Action.RECONNECT
             connect = " Connect the account again, then create the post again." if reauth else ""
-            message = f"{row.advice}{found}{connect}"
+            message = f"{row.advice}{size}{connect}"
             content = row.refuses_content
             return Refused(message, code, reauth=reauth, rest_seconds=row.rest_seconds, verdict=True, content=content)
     otherwise = Refused(message, code, verdict=True)

@@ -330,8 +330,8 @@ def fit_photos(job: Job, section: TikTokSection) -> Outcome:
 
 def init_photos(job: Job, section: TikTokSection) -> Outcome:
     photos = [
-        replace(photo, path=Path(kept["path"]), mime_type=kept["mime_type"], size_bytes=kept["size_bytes"])
-        for photo, kept in zip(job.content.media, job.memo["photos"], strict=True)
+        replace(photo, path=Path(stored["path"]), mime_type=stored["mime_type"], size_bytes=stored["size_bytes"])
+        for photo, stored in zip(job.content.media, job.memo["photos"], strict=True)
     ]
     if not all(_is_whole(photo) for photo in photos):
         memo = {key: value for key, value in job.memo.items() if key != "photos"}

@@ -127,7 +127,7 @@ def _send_media_again(job: Job, rejection: Rejected) -> Outcome:
     creates = job.memo.get("creates", 0) + 1
     memo = {**job.memo, "creates": creates}
     uploads = [upload.recall(memo, index) for index in range(len(job.content.media))]
-    finished_at = max(one["ready_at"] for one in uploads)
+    finished_at = max(media["ready_at"] for media in uploads)
     times = f"socialpub uploaded the media {1 + job.times(Cause.NOT_ACCEPTED)} times in vain."
     given_up = Refused(
         f"{rejection.message} {times} {' '.join(dict.fromkeys(map(_advise, job.content.media)))}",
@@ -141,7 +141,7 @@ def _send_media_again(job: Job, rejection: Rejected) -> Outcome:
         return Wait(RETRY_SECONDS, "X has not made the media available yet", {**memo, "waited": True})
     first = upload.plan(job.content)[0].name
     changed = map(upload.change, job.content.media, uploads)
-    memo = {**memo, "waited": False, "media": {str(index): one for index, one in enumerate(changed)}}
+    memo = {**memo, "waited": False, "media": {str(index): media for index, media in enumerate(changed)}}
     return Again(first, memo, Cause.NOT_ACCEPTED, NOT_ACCEPTED, limit=UPLOADS - 1, otherwise=given_up)
 
 

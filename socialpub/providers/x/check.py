@@ -33,18 +33,18 @@ def list_problems(content: Content, options: Mapping[str, Any], account: Account
 
 def list_notes(content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
     account = account or Account("")
-    found = [
+    notes = [
         f"{option.closed}. Remove {option.name}, or X will probably refuse the post."
         for option in TABLE
         if option.closed and options.get(option.name)
     ]
     for index, media in enumerate(content.media):
         about = _video_notes(media, account) if media.kind == "video" else _image_notes(media)
-        found.extend(f"Media item {index + 1}: {note}" for note in about)
-    found.extend(_mention_notes(content, options, account))
+        notes.extend(f"Media item {index + 1}: {note}" for note in about)
+    notes.extend(_mention_notes(content, options, account))
     if prices := _prices(content):
-        found.append(prices)
-    return found
+        notes.append(prices)
+    return notes
 
 
 def _mention_notes(content: Content, options: Mapping[str, Any], account: Account) -> Iterator[str]:
@@ -112,9 +112,9 @@ def _format_notes(video: MediaFile) -> Iterator[str]:
     pixels = facts.get("pixel_format", limits.PIXEL_FORMATS[0])
     if pixels not in limits.PIXEL_FORMATS:
         named = _YUV.fullmatch(pixels)
-        found = f"{':'.join(named[1])} with {named[2] or 8} bits" if named else pixels
+        colors = f"{':'.join(named[1])} with {named[2] or 8} bits" if named else pixels
         yield (
-            f"X documents only 4:2:0 color with 8 bits. This video has {found}. X may refuse the video after the "
+            f"X documents only 4:2:0 color with 8 bits. This video has {colors}. X may refuse the video after the "
             "upload. Export the video again without HDR, or run `ffmpeg -i video.mp4 -pix_fmt yuv420p new.mp4`."
         )
     if "pixel_aspect" in facts:
@@ -176,10 +176,10 @@ def _text(content: Content, weighed: Weighed, account: Account) -> Iterator[Fiel
         yield FieldError(BODY, "X refuses the characters U+FFFE, U+FEFF and U+FFFF. Remove them from the text.")
     cashtags = {tag.casefold() for tag in weighed.cashtags}
     if len(cashtags) > limits.CASHTAGS:
-        shown = ", ".join(f"${tag}" for tag in sorted(weighed.cashtags)[:5])
+        tags = ", ".join(f"${tag}" for tag in sorted(weighed.cashtags)[:5])
         yield FieldError(
             BODY,
-            f"X allows {limits.CASHTAGS} cashtag per post. This text has {len(cashtags)} ({shown}). Keep one cashtag.",
+            f"X allows {limits.CASHTAGS} cashtag per post. This text has {len(cashtags)} ({tags}). Keep one cashtag.",
         )
 
 

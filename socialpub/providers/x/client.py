@@ -45,9 +45,9 @@ def require_data(response: HttpResponse) -> dict[str, Any]:
 
 def read_id(response: HttpResponse, what: str) -> str:
     """Return `data.id`. Raises `NoAnswer` when it is missing: `what` may exist."""
-    found = read_data(response).get("id")
-    if isinstance(found, str) and re.fullmatch(r"[0-9]{1,19}", found):
-        return found
+    post_id = read_data(response).get("id")
+    if isinstance(post_id, str) and re.fullmatch(r"[0-9]{1,19}", post_id):
+        return post_id
     raise NoAnswer(f"X accepted the {what} but did not return an id.", request_id=response.headers.get(REQUEST_ID))
 
 
@@ -235,7 +235,7 @@ def _texts(body: Any) -> list[str]:
     said += errors
     if isinstance(first, dict):
         said += [first.get(key) for key in ("detail", "title", "message", "error_description", "error")]
-    return [one.strip() for one in said if isinstance(one, str) and one.strip()]
+    return [text.strip() for text in said if isinstance(text, str) and text.strip()]
 
 
 def _one_word(title: Any) -> str | None:

@@ -32,15 +32,15 @@ def preview_post(content: Content, options: Mapping[str, Any], account: Account)
         remarks.append(f"X accepts {allowed} of these {length} characters. This preview shows only the part that fits.")
     elif rest:
         remarks.append(f"Readers see the first {limits.TEXT_LENGTH} characters until they choose “Show more”.")
-    shown = _shown_media(content)
-    if len(shown) < len(content.media):
-        alone = needs_chunks(content.media[shown[0]])
-        what = "a video or an animated GIF only without other media" if alone else f"at most {len(shown)} images"
+    positions = _shown_media(content)
+    if len(positions) < len(content.media):
+        alone = needs_chunks(content.media[positions[0]])
+        what = "a video or an animated GIF only without other media" if alone else f"at most {len(positions)} images"
         remarks.append(f"X accepts {what}. Remove the other media.")
     return Preview(
         text=_parts(first),
         more=_parts(rest),
-        media=shown,
+        media=positions,
         labels=tuple(_labels(options)),
         remarks=tuple(remarks),
         measures=(TextMeasure("Text", length, allowed, UNIT),),
@@ -61,10 +61,10 @@ def _parts(text: str) -> tuple[TextPart, ...]:
 
 
 def _link(written: str) -> str:
-    shown = written.partition("://")[2] or written
-    shown = shown.removeprefix("www.")
-    longest = max(MAX_LINK_LENGTH, len(preview.read_host(f"https://{shown}")))
-    return shown if len(shown) <= longest + 1 else f"{shown[:longest]}…"
+    address = written.partition("://")[2] or written
+    address = address.removeprefix("www.")
+    longest = max(MAX_LINK_LENGTH, len(preview.read_host(f"https://{address}")))
+    return address if len(address) <= longest + 1 else f"{address[:longest]}…"
 
 
 def _shown_media(content: Content) -> tuple[int, ...]:

@@ -126,14 +126,14 @@ def _written_between(pieces: list[str], word: str) -> list[str]:
     first, *middle, last = pieces
     if not word.startswith(first) or not word.endswith(last):
         return []
-    found, at, end = [], len(first), len(word) - len(last)
+    parts, at, end = [], len(first), len(word) - len(last)
     for piece in middle:
         following = word.find(piece, at + 1, end)
         if following < 0:
             return []
-        found.append(word[at:following])
+        parts.append(word[at:following])
         at = following + len(piece)
-    return [*found, word[at:end]] if at < end else []
+    return [*parts, word[at:end]] if at < end else []
 
 
 def _leads_to(written: str, short_link: str, targets: Mapping[str, str]) -> bool:
@@ -338,7 +338,7 @@ class SentPost:
         whole = note if isinstance(note.get("text"), str) else post
         links = [*_links(post), *_links(whole)]
         targets = {link["url"]: link["expanded_url"] for link in links if isinstance(link.get("expanded_url"), str)}
-        shown = ShownText(
+        published = ShownText(
             _written(whole),
             targets,
             appended=frozenset(link["url"] for link in links if self._is_appended(link)),
@@ -347,7 +347,7 @@ class SentPost:
         )
         parent = dict(_references(post)).get("replied_to")
         same_parent = parent is not None and self.replies_to in (ANY_POST, parent)
-        return self.text.is_shown_by(shown, names_in_front=same_parent)
+        return self.text.is_shown_by(published, names_in_front=same_parent)
 
     def _is_appended(self, link: dict[str, Any]) -> bool:
         """Return whether X adds this link to the text: the link of the media or of the quoted post."""
@@ -359,9 +359,9 @@ class SentPost:
 
 def _references(post: dict[str, Any]) -> Iterator[tuple[str, str]]:
     listed = post.get("referenced_posts") or post.get("referenced_tweets")
-    for one in listed if isinstance(listed, list) else []:
-        if isinstance(one, dict) and one.get("type") and one.get("id"):
-            yield str(one["type"]), str(one["id"])
+    for reference in listed if isinstance(listed, list) else []:
+        if isinstance(reference, dict) and reference.get("type") and reference.get("id"):
+            yield str(reference["type"]), str(reference["id"])
 
 
 def _is_reply(post: dict[str, Any], references: Mapping[str, str]) -> bool | None:

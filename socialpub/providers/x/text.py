@@ -68,7 +68,8 @@ def _upper(text: str) -> str:
     if text.isascii():
         return text.upper()
     return "".join(
-        upper if len(upper := one.upper()) == 1 and (upper > "\x7f" or one <= "\x7f") else one for one in text
+        upper if len(upper := letter.upper()) == 1 and (upper > "\x7f" or letter <= "\x7f") else letter
+        for letter in text
     )
 
 
@@ -152,9 +153,9 @@ class _Labels:
                 return scheme_at, *first
         last = len(self.starts) - 1
         for i in range(bisect.bisect_right(self.starts, max(taken + 1, self.start)) - 1, last):
-            found = self._domain_in(i, max(taken + 1, self.starts[i]), whole=False)
-            if found is not None:
-                return None, *found
+            match = self._domain_in(i, max(taken + 1, self.starts[i]), whole=False)
+            if match is not None:
+                return None, *match
         return None
 
     def _scheme_at(self, taken: int) -> int | None:
@@ -333,8 +334,8 @@ def weigh(text: str) -> Weighed:
     """
     written = _to_units(text)
     normal = written if text.isascii() else _to_units(normalize_nfc(text))
-    found = list(_find_links(normal))
-    widths = {link.start: len(link.text) for link in found}
+    links = list(_find_links(normal))
+    widths = {link.start: len(link.text) for link in links}
     emojis = {match.start(): len(match[0]) for match in EMOJI.finditer(normal)}
 
     weight, at, fitting_end, sound = 0, 0, 0, True
@@ -362,9 +363,9 @@ def weigh(text: str) -> Weighed:
         length=length,
         valid=sound and 0 < length <= MAX_LENGTH,
         invalid_characters=not sound,
-        urls=tuple(_to_text(link.text) for link in found),
+        urls=tuple(_to_text(link.text) for link in links),
         cashtags=tuple(match[1] for match in _CASHTAG.finditer(normal)),
-        mentions=tuple(match[1] for match in _MENTION.finditer(normal) if not _is_within(match.start(1), found)),
+        mentions=tuple(match[1] for match in _MENTION.finditer(normal) if not _is_within(match.start(1), links)),
         valid_range_end=max(fitting_units - 1, 0),
     )
 

@@ -242,8 +242,8 @@ def await_processing(job: Job, section: XSection, index: int, upload: Upload) ->
             "post again."
         )
     progress = processing.get("progress_percent")
-    shown = f" ({progress} %)" if type(progress) is int else ""
-    return Wait(_check_after(processing), f"X is processing the {what}{shown}", remember(job.memo, index, upload))
+    percent = f" ({progress} %)" if type(progress) is int else ""
+    return Wait(_check_after(processing), f"X is processing the {what}{percent}", remember(job.memo, index, upload))
 
 
 def _chunked(job: Job, index: int) -> MediaFile:

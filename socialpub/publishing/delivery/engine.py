@@ -102,9 +102,9 @@ def list_due_queues(rt: Runtime) -> list[tuple[str, str]]:
 
 def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
     run = Run(profile_rows.get(rt.db, candidate.profile_id))
-    kept = rt.engine.take_result(candidate.id)
-    if kept is not None:
-        delivery = _settle(rt, *kept)
+    unsettled = rt.engine.take_result(candidate.id)
+    if unsettled is not None:
+        delivery = _settle(rt, *unsettled)
     else:
         preflight = None
         if not (candidate.plan or candidate.phase.reads_back):
@@ -140,8 +140,8 @@ def advance(rt: Runtime, delivery: Delivery, run: Run) -> Delivery | None:
         trace, step, run.begun = CallTrace(started_at=rt.stamp()), delivery.step_name, False
         # A result must not contain a token of the account, or a text that cannot be stored.
         result = storable(redaction.mask_value(_run_step(rt, delivery, run, trace)))
-        shown = (trace.code, trace.message, trace.request_id)
-        trace.code, trace.message, trace.request_id = redaction.mask_value(storable(shown))
+        texts = (trace.code, trace.message, trace.request_id)
+        trace.code, trace.message, trace.request_id = redaction.mask_value(storable(texts))
         following = _settle(rt, delivery, result, trace)
         _log(delivery, step, result, trace)
     return following
@@ -255,8 +255,8 @@ def _call_network(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: 
         case Done() as arrived:
             return arrived
         case Readback() as readback:
-            found = _find_post(rt, delivery, readback)
-            return _find_earlier(rt, delivery, job) or found if isinstance(found, NotFoundOnAccount) else found
+            result = _find_post(rt, delivery, readback)
+            return _find_earlier(rt, delivery, job) or result if isinstance(result, NotFoundOnAccount) else result
 
 
 def _find_post(rt: Runtime, delivery: Delivery, readback: Readback) -> Published | NotFoundOnAccount:
@@ -281,16 +281,16 @@ def _find_post(rt: Runtime, delivery: Delivery, readback: Readback) -> Published
 def _find_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | NotFoundOnAccount | None:
     """Search for the content before an edit: another installation may have published it."""
     provider = rt.providers[delivery.provider]
-    for content, given in post_content.load_earlier_contents(rt, delivery):
-        readback = provider.recover(replace(job, content=content, options=provider.read_options(given)[0]))
-        found = _find_post(rt, delivery, readback) if isinstance(readback, Readback) else None
-        if isinstance(found, Published):
+    for content, options in post_content.load_earlier_contents(rt, delivery):
+        readback = provider.recover(replace(job, content=content, options=provider.read_options(options)[0]))
+        result = _find_post(rt, delivery, readback) if isinstance(readback, Readback) else None
+        if isinstance(result, Published):
             return Undecidable(
-                f"The account shows the text from before the last edit ({found.url or found.post_id}). "
+                f"The account shows the text from before the last edit ({result.url or result.post_id}). "
                 "Delete that post first if the new text should be published."
             )
-        if found is not None and found.similar:
-            return found
+        if result is not None and result.similar:
+            return result
     return None
 
 

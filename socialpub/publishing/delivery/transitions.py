@@ -75,8 +75,8 @@ def move(delivery: Delivery, event: PhaseEvent, **values: Any) -> None:
         raise UnknownTransition(f"{event.name} cannot happen to a delivery that is {phase.name}")
     if isinstance(target, PhaseName):
         entered = PHASES[target]
-        kept = {name: getattr(phase, name) for name in entered.keeps}
-        delivery.progress.phase = entered(**{**kept, **values})
+        kept_values = {name: getattr(phase, name) for name in entered.keeps}
+        delivery.progress.phase = entered(**{**kept_values, **values})
 
 
 def enter_step(delivery: Delivery) -> None:

@@ -76,7 +76,7 @@ async def examine(rt: Runtime, files: Sequence[ArrivingFile], key_id: str) -> li
     ]
     # This waits for all checks, even if one fails: a child process must not outlive the file that it reads.
     results = await asyncio.gather(*checks, return_exceptions=True)
-    found: list[Facts | MediaRejected] = []
+    examined: list[Facts | MediaRejected] = []
     for result in results:
         if isinstance(result, client.DecoderFailed):
             log.error("files could not be examined", reason=str(result))
@@ -85,8 +85,8 @@ async def examine(rt: Runtime, files: Sequence[ArrivingFile], key_id: str) -> li
             ) from result
         if isinstance(result, BaseException) and not isinstance(result, MediaRejected):
             raise result
-        found.append(result)
-    return found
+        examined.append(result)
+    return examined
 
 
 async def store(rt: Runtime, file: ArrivingFile, facts: Facts) -> Examined:

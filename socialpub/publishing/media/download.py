@@ -125,20 +125,22 @@ async def _look_up(url: httpx2.URL, allowed: AllowedHosts | None) -> list[str]:
     """Return the checked IP addresses of the host."""
     host = url.raw_host.decode("ascii")
     port = url.port or (443 if url.scheme == "https" else 80)
-    found: list[str] = []
+    addresses_of_host: list[str] = []
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             # A DNS query that hangs must not occupy a thread that other requests use.
-            found = await runtime.run_in_thread(partial(addresses.look_up, host, port))
+            addresses_of_host = await runtime.run_in_thread(partial(addresses.look_up, host, port))
     except TimeoutError:
         pass
-    if not found or not all((allowed or AllowedHosts()).allow(host, address) for address in found):
+    if not addresses_of_host or not all(
+        (allowed or AllowedHosts()).allow(host, address) for address in addresses_of_host
+    ):
         # One message for both: a caller does not learn which private names exist.
         remedy = "; the owner of the appliance can allow a private host with media.import_from"
         raise DownloadFailed(
             f"leads to {host}, which does not exist or is not a public host{remedy if allowed is not None else ''}"
         )
-    return found
+    return addresses_of_host
 
 
 def explain_refusal(url: httpx2.URL) -> str | None:

@@ -46,13 +46,13 @@ class MediaUrl:
 
 def find_own(rt: Runtime, db: Database, media: MediaUrl) -> str | None:
     """Return the id of the artifact if this is a URL of this appliance, otherwise None. Raises InvalidRequest."""
-    own, given = httpx2.URL(rt.settings.base_url), httpx2.URL(media.url)
+    own, url = httpx2.URL(rt.settings.base_url), httpx2.URL(media.url)
     folder = own.path.rstrip("/") + signed_urls.MEDIA
-    if (given.scheme, given.host, given.port) != (own.scheme, own.host, own.port) or not given.path.startswith(folder):
+    if (url.scheme, url.host, url.port) != (own.scheme, own.host, own.port) or not url.path.startswith(folder):
         return None
-    storage_key = given.path.removeprefix(folder)
+    storage_key = url.path.removeprefix(folder)
     try:
-        signed_urls.check_media(rt.secrets, storage_key, given.query.decode("ascii"), rt.now())
+        signed_urls.check_media(rt.secrets, storage_key, url.query.decode("ascii"), rt.now())
     except Forbidden as error:
         raise InvalidRequest.at(*media.path, message=f"leads to this appliance. {error.detail}") from None
     artifact_id = artifact_rows.verified_id(db, storage_key)
@@ -76,12 +76,12 @@ async def fetch(
     errors = [error for result in results if isinstance(result, InvalidRequest) for error in result.errors]
     if errors:
         raise InvalidRequest.from_errors(errors)
-    found: list[Examined | str] = []
+    examined: list[Examined | str] = []
     for result in results:
         if isinstance(result, BaseException):
             raise result
-        found.append(result)
-    return found
+        examined.append(result)
+    return examined
 
 
 def accept(rt: Runtime, tx: Database, found: Examined | str) -> VerifiedArtifact:
@@ -124,8 +124,8 @@ class _Request:
         """Return the file and the declared media type of the response. Raises DownloadFailed, Unavailable."""
         try:
             arriving = download(url, self._allowed, self._rt.media.turn)
-            async with asyncio.timeout_at(self._ends_at), self._slots, arriving as found:
-                return await self._receive(found, host), found.content_type
+            async with asyncio.timeout_at(self._ends_at), self._slots, arriving as response:
+                return await self._receive(response, host), response.content_type
         except TimeoutError:
             raise DownloadFailed(f"did not arrive within the {self._seconds:g} seconds of one request") from None
 

@@ -77,9 +77,9 @@ class LinkFetcher:
 
     async def _download(self, url: str, max_bytes: int, seconds: float, *, whole: bool) -> Fetched:
         # Readers of the post see the page's words, so the private hosts of `media.import_from` are not allowed.
-        async with asyncio.timeout(seconds), download(url, None, accepts_gzip=True) as found:
-            body, unpacker, has_head = bytearray(), _Unpacker() if found.gzipped else None, False
-            async for piece in found.pieces:
+        async with asyncio.timeout(seconds), download(url, None, accepts_gzip=True) as response:
+            body, unpacker, has_head = bytearray(), _Unpacker() if response.gzipped else None, False
+            async for piece in response.pieces:
                 searched = max(0, len(body) - len(_END_OF_HEAD))
                 body += unpacker.unpack(piece, max_bytes + 1 - len(body)) if unpacker else piece
                 if whole and len(body) > max_bytes:
@@ -87,7 +87,7 @@ class LinkFetcher:
                 has_head = has_head or _END_OF_HEAD in body[searched:].lower()
                 if len(body) >= max_bytes or (not whole and has_head and len(body) >= HEAD_BYTES):
                     break
-            return Fetched(found.url, found.content_type, found.charset, bytes(body[:max_bytes]))
+            return Fetched(response.url, response.content_type, response.charset, bytes(body[:max_bytes]))
 
 
 class _Unpacker:

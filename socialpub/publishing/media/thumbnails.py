@@ -46,9 +46,9 @@ def clean(rt: Runtime) -> int:
     """Remove the thumbnails of removed files. Return their number. Do not call on the event loop."""
     removed, root = 0, rt.files.root / files.THUMBNAILS
     for folder in root.iterdir() if root.is_dir() else ():
-        for kept in folder.iterdir():
-            if not rt.files.path(f"{folder.name}/{kept.name.removesuffix('.jpg')}").exists():
-                kept.unlink(missing_ok=True)
+        for path in folder.iterdir():
+            if not rt.files.path(f"{folder.name}/{path.name.removesuffix('.jpg')}").exists():
+                path.unlink(missing_ok=True)
                 removed += 1
     return removed
 

@@ -49,7 +49,11 @@ def approve(rt: Runtime, tx: Database, post_id: str) -> None:
 
     The lateness of a post that is approved after its time counts from the approval.
     """
-    unapproved = [one for one in delivery_rows.list_open_of_post(tx, post_id) if waits.is_unapproved(tx, one.id)]
+    unapproved = [
+        open_delivery
+        for open_delivery in delivery_rows.list_open_of_post(tx, post_id)
+        if waits.is_unapproved(tx, open_delivery.id)
+    ]
     if any(waiting.approval_deadline(rt, delivery.due_at) < tx.now for delivery in unapproved):
         raise Conflict(f"Too late: {waiting.not_approved(rt)}")
     for delivery in unapproved:

@@ -25,21 +25,21 @@ from socialpub.runtime import Runtime
 
 def load_content(rt: Runtime, db: Database, post_id: str) -> Content:
     """Return the stored content. Its media files may be missing."""
-    body, given, media = post_content.load(db, post_id)
+    body, options, media = post_content.load(db, post_id)
     files = _files(rt, db, media) if media else ()
-    in_options = option_files(rt, db, given) if given else {}
+    in_options = option_files(rt, db, options) if options else {}
     return Content(body, files, in_options, rt.settings.base_url)
 
 
 def load_earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dict[str, Any]]]:
     """Return the other contents and options with which another installation may have published this delivery."""
     post = post_rows.find(rt.db, delivery.post_id)
-    media = [list(one) for one in post_rows.list_media(rt.db, delivery.post_id)]
+    media = [list(item) for item in post_rows.list_media(rt.db, delivery.post_id)]
     present = {"body": post and post.body, "media": media, "options": delivery.options}
     return [
-        (Content(kept["body"] or "", _files(rt, rt.db, kept["media"]), {}), kept["options"])
-        for kept in delivery.phase.contents
-        if kept != present
+        (Content(content["body"] or "", _files(rt, rt.db, content["media"]), {}), content["options"])
+        for content in delivery.phase.contents
+        if content != present
     ]
 
 

@@ -103,26 +103,30 @@ class PostDetails:
 
     @property
     def waits_for_approval(self) -> bool:
-        return any(one.is_unapproved for one in self.deliveries)
+        return any(delivery.is_unapproved for delivery in self.deliveries)
 
     @property
     def reads_card(self) -> bool:
         """Whether the worker still reads the page of a link card, so that the post cannot be approved yet."""
-        return any("unread" in (one.link_card or ()) for one in self.deliveries if not one.delivery.state.final)
+        return any(
+            "unread" in (delivery.link_card or ()) for delivery in self.deliveries if not delivery.delivery.state.final
+        )
 
     @property
     def version(self) -> str:
         """A digest of everything that will be public, and where: an approval applies to one version."""
         content = [self.post.get(name) for name in ("updatedAt", "body", "scheduledAt")]
         content.append([[item["artifactId"], item.get("alt")] for item in self.post["media"]])
-        for one in self.deliveries:
-            row = one.delivery
-            content.append([row.profile_id, one.shown["profileName"], row.options, row.reply_to, one.link_card])
+        for delivery in self.deliveries:
+            row = delivery.delivery
+            content.append(
+                [row.profile_id, delivery.shown["profileName"], row.options, row.reply_to, delivery.link_card]
+            )
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     @property
     def waits_for_post(self) -> bool:
-        return any(one.waits_by(WaitReason.PARENT) for one in self.deliveries)
+        return any(delivery.waits_by(WaitReason.PARENT) for delivery in self.deliveries)
 
 
 def load_attempts(rt: Runtime, db: Database, post_id: str) -> bytes:
@@ -163,10 +167,10 @@ def _describe_wait(rt: Runtime, db: Database, row: Any) -> DeliveryWait:
 
 def load_details(rt: Runtime, db: Database, post_id: str) -> PostDetails | None:
     """Return the details of a post. None: no post has this id."""
-    shown = api_json.post(db, post_id)
-    if shown is None:
+    post_json = api_json.post(db, post_id)
+    if post_json is None:
         return None
-    post = json.loads(shown)
+    post = json.loads(post_json)
     waits_by_delivery = list_waits(rt, db, post_id)
     attempts = json.loads(_attempts(rt, db, post_id, waits_by_delivery))
     rows = delivery_rows.list_of_post(db, post_id)
@@ -174,8 +178,8 @@ def load_details(rt: Runtime, db: Database, post_id: str) -> PostDetails | None:
     return PostDetails(
         post,
         [
-            _details(db, row, one, attempts, _wait(row, waits_by_delivery.get(row.id), attempts, rt.stamp()))
-            for row, one in zip(rows, post["deliveries"], strict=True)
+            _details(db, row, delivery, attempts, _wait(row, waits_by_delivery.get(row.id), attempts, rt.stamp()))
+            for row, delivery in zip(rows, post["deliveries"], strict=True)
         ],
         attempts,
         {row.id: row.file_name for row in artifacts if row is not None},
@@ -196,8 +200,8 @@ def _details(
     db: Database, row: DeliveryRow, shown: dict[str, Any], attempts: list[dict[str, Any]], wait: DeliveryWait | None
 ) -> DeliveryDetails:
     delivery = Delivery.from_row(row)
-    own = [one for one in attempts if one["deliveryId"] == delivery.id]
-    tries = [one.post_id for one in delivery_rows.list_tries(db, row.first_id) if one.id != delivery.id]
+    own = [attempt for attempt in attempts if attempt["deliveryId"] == delivery.id]
+    tries = [attempt.post_id for attempt in delivery_rows.list_tries(db, row.first_id) if attempt.id != delivery.id]
     replies = delivery_rows.list_replies(db, row.first_id, MAX_REPLIES)
     return DeliveryDetails(delivery, shown, _steps(delivery), own, wait, tries, replies)
 
@@ -219,7 +223,7 @@ def _wait(row: DeliveryRow, wait: DeliveryWait | None, attempts: list[dict[str, 
         return wait
     if row.run_at <= now:
         return DeliveryWait(ITS_TURN)
-    last: dict[str, Any] = next((one for one in reversed(attempts) if one["deliveryId"] == row.id), {})
+    last: dict[str, Any] = next((attempt for attempt in reversed(attempts) if attempt["deliveryId"] == row.id), {})
     # The message of an ended attempt, such as an approval, is not the reason of this wait.
     sentence = ITS_TIME if last.get("outcome") == AttemptOutcome.DONE else last.get("message", ITS_TIME)
     return DeliveryWait(sentence, row.run_at)

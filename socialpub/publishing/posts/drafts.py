@@ -204,7 +204,7 @@ def _foreign_options(options: Mapping[str, Any], targets: Iterable[Target]) -> l
 
 def check_option_sizes(targets: Iterable[Target]) -> list[FieldError]:
     """Return an error for each network with too many options, including the profile's."""
-    large = dict.fromkeys(one.profile.provider for one in targets if option_tables.is_too_large(one.options))
+    large = dict.fromkeys(target.profile.provider for target in targets if option_tables.is_too_large(target.options))
     message = f"{option_tables.TOO_LARGE}, with those of the profile"
     return [FieldError(("providerOptions", provider), message) for provider in large]
 
@@ -225,8 +225,8 @@ def check_media(rt: Runtime, db: Database, media: Sequence[DraftMedia]) -> list[
 def check_option_media(db: Database, options: Mapping[str, Mapping[str, Any]]) -> list[FieldError]:
     return [
         error
-        for provider, given in options.items()
-        for key, artifact_id in option_tables.list_artifacts(OPTIONS.get(provider, ()), given)
+        for provider, of_network in options.items()
+        for key, artifact_id in option_tables.list_artifacts(OPTIONS.get(provider, ()), of_network)
         for error in _unusable(db, ("providerOptions", provider, key), artifact_id)
     ]
 
@@ -260,10 +260,12 @@ def check_draft(
     """
     checked = []
     selected = check_targets(rt, db, draft, caller, rt.now(), editing)
-    given = [(target.profile.provider, target.options) for target in selected]
+    options_by_network = [(target.profile.provider, target.options) for target in selected]
     draft = _with_own_artifacts(rt, db, draft)
     urls = [f"media[{index}].url" for index, item in enumerate(draft.media) if item.url]
-    contents = [draft_content(rt, db, draft, given, kind) for kind in (("image", "video") if urls else ("image",))]
+    contents = [
+        draft_content(rt, db, draft, options_by_network, kind) for kind in (("image", "video") if urls else ("image",))
+    ]
     for target in selected:
         profile, options = target.profile, target.options
         provider = rt.providers[profile.provider]
@@ -297,7 +299,7 @@ def check_draft(
 def _common(found: Iterable[Sequence[T]]) -> list[T]:
     """Return the items that every list contains. They apply to images and to videos."""
     first, *others = found
-    return [one for one in first if all(one in other for other in others)]
+    return [note for note in first if all(note in other for other in others)]
 
 
 def _gap_notes(rt: Runtime, db: Database, draft: Draft, profile_id: str, editing: str | None) -> list[str]:
@@ -366,10 +368,10 @@ async def fetch_media(
     and Unavailable.
     """
     wanted = {index: MediaUrl(("media", index, "url"), item.url) for index, item in enumerate(media) if item.url}
-    found = dict(
+    files = dict(
         zip(wanted, await imports.fetch(rt, list(wanted.values()), kept, key_id, seconds=seconds), strict=True)
     )
-    return tuple(_with_file(item, found[at]) if at in found else item for at, item in enumerate(media))
+    return tuple(_with_file(item, files[at]) if at in files else item for at, item in enumerate(media))
 
 
 def _with_own_artifacts(rt: Runtime, db: Database, draft: Draft) -> Draft:
@@ -378,7 +380,7 @@ def _with_own_artifacts(rt: Runtime, db: Database, draft: Draft) -> Draft:
         imports.find_own(rt, db, MediaUrl(("media", at, "url"), item.url)) if item.url else None
         for at, item in enumerate(draft.media)
     )
-    media = (_with_file(item, found) if found else item for item, found in zip(draft.media, own, strict=True))
+    media = (_with_file(item, artifact) if artifact else item for item, artifact in zip(draft.media, own, strict=True))
     return replace(draft, media=tuple(media))
 
 

@@ -72,7 +72,9 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
         "created_at": tx.stamp,
         "updated_at": tx.stamp,
         "scheduled_at": at,
-        "audience_id": audience_rows.find_or_create(tx, [(one.profile.id, one.profile.provider) for one in targets]),
+        "audience_id": audience_rows.find_or_create(
+            tx, [(of_target.profile.id, of_target.profile.provider) for of_target in targets]
+        ),
         "outcomes": _QUEUED * len(targets),
         "restore_count": len(appliance_state.restores(tx)),
         "key_id": caller.key_id,
@@ -246,12 +248,12 @@ def approve(rt: Runtime, tx: Database, post_id: str, version: str) -> bool:
     post = _find(tx, post_id)
     if post.status in post_rows.FINAL:
         raise Conflict(f"The post is already {post.status}. There is nothing to approve.")
-    found = details.load_details(rt, tx, post_id)
-    if found is None or not found.waits_for_approval:
+    post_details = details.load_details(rt, tx, post_id)
+    if post_details is None or not post_details.waits_for_approval:
         return False
-    if found.reads_card:
+    if post_details.reads_card:
         raise Conflict("The link card is being read. You can approve the post when its page shows the card.")
-    if version != found.version:
+    if version != post_details.version:
         raise Conflict("The post was changed after you read it, so it is not approved. Check the new version first.")
     approvals.approve(rt, tx, post_id)
     record(tx, AuditAction.POST_APPROVED, post_id, post.body)
@@ -399,8 +401,10 @@ def _cancel(rt: Runtime, tx: Database, post_id: str) -> None:
 
 
 def _named_artifacts(tx: Database, post_id: str) -> set[str]:
-    shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
-    return shown | delivery_rows.artifacts_in_options(row.options for row in delivery_rows.list_of_post(tx, post_id))
+    artifact_ids = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
+    return artifact_ids | delivery_rows.artifacts_in_options(
+        row.options for row in delivery_rows.list_of_post(tx, post_id)
+    )
 
 
 def _insert_arrived(rt: Runtime, tx: Database, draft: Draft) -> None:

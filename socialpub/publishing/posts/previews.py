@@ -56,22 +56,22 @@ def draft_previews(rt: Runtime, db: Database, draft: Draft) -> list[PostPreview]
     """Return the previews of a draft, without unknown profiles and media that cannot be used."""
     media = tuple(item for item in draft.media if item.arriving or _is_usable(db, item.artifact_id))
     profiles = [profile for wanted in draft.profiles if (profile := profile_rows.find(db, wanted)) is not None]
-    given = [(profile, drafts.options_for(rt, profile, draft.options)) for profile in profiles]
-    options = [(profile.provider, chosen) for profile, chosen in given]
+    options_by_profile = [(profile, drafts.options_for(rt, profile, draft.options)) for profile in profiles]
+    options = [(profile.provider, chosen) for profile, chosen in options_by_profile]
     content = drafts.draft_content(rt, db, replace(draft, media=media), options)
-    return _previews(rt, content, [None if item.arriving else item.artifact_id for item in media], given)
+    return _previews(rt, content, [None if item.arriving else item.artifact_id for item in media], options_by_profile)
 
 
 def post_previews(rt: Runtime, db: Database, post_id: str) -> list[PostPreview]:
     """Return the previews of an accepted post, with its stored options. A removed profile has none."""
-    given = []
+    options_by_profile = []
     for row in delivery_rows.list_of_post(db, post_id):
         profile = profile_rows.find(db, row.profile_id)
         if profile is not None:
-            given.append((profile, json.loads(row.options)))
+            options_by_profile.append((profile, json.loads(row.options)))
     artifacts = [artifact_id for artifact_id, _ in post_rows.list_media(db, post_id)]
     there = [artifact_id if _is_usable(db, artifact_id) else None for artifact_id in artifacts]
-    return _previews(rt, post_content.load_content(rt, db, post_id), there, given)
+    return _previews(rt, post_content.load_content(rt, db, post_id), there, options_by_profile)
 
 
 def _is_usable(db: Database, artifact_id: str) -> bool:
@@ -97,10 +97,10 @@ def _previews(
     given: Sequence[tuple[ProfileRow, Mapping[str, Any]]],
 ) -> list[PostPreview]:
     pictures = avatars.list_versions(rt)
-    found: dict[tuple[str, Preview], list[PreviewedProfile]] = {}
+    profiles_by_preview: dict[tuple[str, Preview], list[PreviewedProfile]] = {}
     for profile, options in given:
-        one = PreviewedProfile(profile.id, profile.name, profile.username, pictures.get(profile.id))
-        found.setdefault((profile.provider, _shown(rt, profile, content, options)), []).append(one)
+        previewed = PreviewedProfile(profile.id, profile.name, profile.username, pictures.get(profile.id))
+        profiles_by_preview.setdefault((profile.provider, _shown(rt, profile, content, options)), []).append(previewed)
     media = [
         PreviewedMedia(item.position + 1, item.kind, item.alt, artifact_id)
         for item, artifact_id in zip(content.media, artifacts, strict=True)
@@ -109,9 +109,9 @@ def _previews(
         PostPreview(
             provider,
             rt.providers[provider].label,
-            shown,
-            tuple(media[position] for position in shown.media),
+            preview,
+            tuple(media[position] for position in preview.media),
             tuple(profiles),
         )
-        for (provider, shown), profiles in found.items()
+        for (provider, preview), profiles in profiles_by_preview.items()
     ]

@@ -51,21 +51,22 @@ def retry_changed(rt: Runtime, tx: Database, post_id: str, draft: Draft, caller:
     """
     post = posts.find_visible(tx, post_id, caller)
     targets = drafts.check_targets(rt, tx, draft, caller, tx.now, post_id)
-    found = load_outlook(tx, post_id)
+    outlook = load_outlook(tx, post_id)
     errors, tries = [], list[Target]()
     for index, target in enumerate(targets):
         account = (target.profile.provider, target.profile.account_id)
-        first = next((row for row in found.certain if _account(row) == account), None)
+        first = next((row for row in outlook.certain if _account(row) == account), None)
         tries.append(target if first is None else replace(target, retry_of=first.first_id))
-        if account in found.taken:
-            errors.append(FieldError(("profiles", index), found.taken[account]))
+        if account in outlook.taken:
+            errors.append(FieldError(("profiles", index), outlook.taken[account]))
     if errors:
         raise InvalidRequest.from_errors(errors)
     if not any(target.retry_of for target in tries):
         return posts.create(rt, tx, draft, caller)
     media = post_rows.list_media(tx, post_id)
     earlier = {
-        _account(row): {"body": post.body, "media": media, "options": json.loads(row.options)} for row in found.certain
+        _account(row): {"body": post.body, "media": media, "options": json.loads(row.options)}
+        for row in outlook.certain
     }
     new_id = posts.accept(rt, tx, draft, tries, caller)
     _read_back_first(tx, post_id, new_id, earlier)
@@ -126,10 +127,10 @@ def _account(delivery: DeliveryRow) -> tuple[str, str]:
 
 
 def _select_failed(tx: Database, post_id: str, include_unknown: bool) -> list[DeliveryRow]:
-    found = load_outlook(tx, post_id)
-    chosen = found.certain + found.unknown if include_unknown else found.certain
+    outlook = load_outlook(tx, post_id)
+    chosen = outlook.certain + outlook.unknown if include_unknown else outlook.certain
     if not chosen:
-        raise Conflict(ONLY_UNKNOWN if found.unknown else found.why)
+        raise Conflict(ONLY_UNKNOWN if outlook.unknown else outlook.why)
     return sorted(chosen, key=lambda delivery: delivery.position)
 
 

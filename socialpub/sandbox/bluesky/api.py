@@ -37,7 +37,7 @@ class BlueskySandbox(BlueskyNetwork):
         account = self.served_account(body["identifier"].lower())
         if account is None:
             raise refused("AuthenticationRequired")
-        name = next((name for name, known in account.app_passwords.items() if known == password), None)
+        name = next((name for name, app_password in account.app_passwords.items() if app_password == password), None)
         if password != account.password and (name is None or account.status == "takendown"):
             raise refused("AuthenticationRequired")
         if account.status == "takendown":

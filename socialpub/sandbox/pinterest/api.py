@@ -354,8 +354,8 @@ def _media_json(base: str, pin: Pin) -> dict[str, Any]:
     if pin.kind == "carousel":
         items = [
             {"item_type": "image", "title": image.title, "description": image.description, "link": image.link,
-             "images": shown}
-            for image, shown in zip(pin.pictures, images, strict=True)
+             "images": image_json}
+            for image, image_json in zip(pin.pictures, images, strict=True)
         ]  # fmt: skip
         return {"media_type": "multiple_images", "items": items}
     if pin.kind == "image":

@@ -42,30 +42,30 @@ async def ready(rt: Runtime, request: Request) -> Response:
 
 
 def _render_readiness(found: Readiness) -> Response:
-    shown: dict[str, object] = {"status": "unready" if found.reasons else "paused" if found.paused else "ready"}
+    body: dict[str, object] = {"status": "unready" if found.reasons else "paused" if found.paused else "ready"}
     if found.paused:
-        shown["paused"] = True
+        body["paused"] = True
     # A network that refuses the app does not make the appliance unready.
     if found.held:
-        shown["held"] = [_shown_hold(hold) for hold in found.held]
+        body["held"] = [_shown_hold(hold) for hold in found.held]
     if found.clock is not None:
-        shown["clock"] = found.clock
+        body["clock"] = found.clock
     if found.failing_tasks is not None:
-        shown["tasks"] = found.failing_tasks
+        body["tasks"] = found.failing_tasks
     if found.reasons:
-        shown["reasons"] = [finding.sentences for finding in found.reasons]
-        shown["codes"] = [finding.code for finding in found.reasons]
-        return JSONResponse(shown, 503, {"retry-after": "10", **_NO_STORE})
-    return JSONResponse(shown, headers=_NO_STORE)
+        body["reasons"] = [finding.sentences for finding in found.reasons]
+        body["codes"] = [finding.code for finding in found.reasons]
+        return JSONResponse(body, 503, {"retry-after": "10", **_NO_STORE})
+    return JSONResponse(body, headers=_NO_STORE)
 
 
 async def _check_readiness(rt: Runtime, state: WebState) -> Readiness:
     """Return the result of a check that started at most one second ago. All callers share a check that hangs."""
     now = rt.clock.monotonic()
-    known = state.readiness
-    if known is None or (known[1].done() and now - known[0] >= _FRESH_SECONDS):
-        known = state.readiness = now, asyncio.create_task(health.check_readiness(rt))
-    began_at, check = known
+    running = state.readiness
+    if running is None or (running[1].done() and now - running[0] >= _FRESH_SECONDS):
+        running = state.readiness = now, asyncio.create_task(health.check_readiness(rt))
+    began_at, check = running
     done, _ = await asyncio.wait({check}, timeout=max(began_at + health.READINESS_SECONDS - now, 0))
     return check.result() if done else health.HANGING
 
@@ -91,8 +91,8 @@ def _shown_hold(hold: StoredWaitRow) -> dict[str, str]:
     code = codes.get(calls, HoldCode.STEP)
     where = f"The dashboard and `{commands.line('doctor')}` show the reason."
     reason = f"{_HELD[code].format(network=registry.LABELS[hold.subject])} {where}"
-    shown = {"provider": hold.subject, "since": hold.since, "code": code, "reason": reason}
-    return shown if code is HoldCode.PUBLISHING else {**shown, "only": calls}
+    body = {"provider": hold.subject, "since": hold.since, "code": code, "reason": reason}
+    return body if code is HoldCode.PUBLISHING else {**body, "only": calls}
 
 
 # --- metrics ----------------------------------------------------------------------------------------------------------

@@ -208,14 +208,14 @@ class PostChange(Shape):
         return _check_sources(value, _SOURCES) if isinstance(value, dict) else []
 
     def to_draft(self) -> Draft:
-        given: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if self.post is not None:
-            given = {name: getattr(self.post, name) for name in self.post.model_fields_set}
+            fields = {name: getattr(self.post, name) for name in self.post.model_fields_set}
         if self.media is not None:
-            given["media"] = _to_media(self.media)
+            fields["media"] = _to_media(self.media)
         if self.provider_options is not None:
-            given["options"] = self.provider_options.as_dict()
-        return Draft.change(**given)
+            fields["options"] = self.provider_options.as_dict()
+        return Draft.change(**fields)
 
 
 def _to_media(media: Sequence[MediaReference]) -> tuple[DraftMedia, ...]:
@@ -233,9 +233,9 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
     all_readable = profiles is not None and len(profiles) == len(body["profiles"])
     options: dict[str, dict[str, Any]] | None = None
     if all_readable and profiles:
-        given = _object(body.get("providerOptions"))
+        options_given = _object(body.get("providerOptions"))
         seen = (*SPECIFIED, *api_keys.list_extensions(rt, caller))
-        options = {name: _readable_options(given[name]) for name in seen if name in given}
+        options = {name: _readable_options(options_given[name]) for name in seen if name in options_given}
     draft = Draft(
         body=None,
         scheduled_at=_instant(_object(body.get("post")).get("scheduledAt")),
@@ -246,9 +246,9 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
     try:
         drafts.check_targets(rt, rt.db, draft, caller, rt.now())
     except InvalidRequest as error:
-        known = {item.path for item in errors}
+        paths = {item.path for item in errors}
         indexes = {"profiles": list(profiles or ()), "media": list(media or ())}
-        return [item for item in (_reindexed(item, indexes) for item in error.errors) if item.path not in known]
+        return [item for item in (_reindexed(item, indexes) for item in error.errors) if item.path not in paths]
     return []
 
 
@@ -288,13 +288,13 @@ def _read_media(value: Any) -> DraftMedia:
 def _readable(value: Any, read: Callable[[Any], T]) -> dict[int, T] | None:
     if not isinstance(value, list):
         return None
-    found: dict[int, T] = {}
+    readable: dict[int, T] = {}
     for index, item in enumerate(value[:100]):
         try:
-            found[index] = read(item)
+            readable[index] = read(item)
         except PydanticCustomError:
             continue
-    return found
+    return readable
 
 
 # --- the files of a form ----------------------------------------------------------------------------------------------

@@ -47,10 +47,10 @@ def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool
 
 def is_changeable(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
     """Do the same for a change. Raises Forbidden if the key sees the post but may not change it."""
-    found = is_visible(rt, caller, path_params)
-    if found and caller.restricted:
+    visible = is_visible(rt, caller, path_params)
+    if visible and caller.restricted:
         posts.check_own(rt.db, path_params["postId"], caller)
-    return found
+    return visible
 
 
 # --- creating --------------------------------------------------------------------------------------------------------
@@ -62,21 +62,21 @@ _NO_MEDIA = b'"media":[]'
 
 def _created(_rt: Runtime, tx: Database, post_id: str) -> StoredResponse:
     """Return the response to a new post. It contains storage keys instead of signed URLs."""
-    shown = api_json.post(tx, post_id)
-    assert shown is not None
-    return StoredResponse(201, post_id, shown)
+    post = api_json.post(tx, post_id)
+    assert post is not None
+    return StoredResponse(201, post_id, post)
 
 
 def render(rt: Runtime, response: StoredResponse) -> Response:
     """Render a response with newly signed URLs."""
-    shown = response.body
-    if _NO_MEDIA not in shown:
-        post = orjson.loads(shown)
+    body = response.body
+    if _NO_MEDIA not in body:
+        post = orjson.loads(body)
         for item in post["media"]:
             if "url" in item:
                 item["url"] = signed_urls.media_url(rt.settings, rt.secrets, item["url"], rt.now())
-        shown = orjson.dumps(post)
-    return created(shown, f"{rt.settings.base_url}/api/v1/posts/{response.location}")
+        body = orjson.dumps(post)
+    return created(body, f"{rt.settings.base_url}/api/v1/posts/{response.location}")
 
 
 async def create_with_files(rt: Runtime, caller: Caller, request: Request, form: PayloadForm) -> Response:
@@ -107,12 +107,12 @@ async def _create_after_checks(rt: Runtime, caller: Caller, request: Request, dr
         else:
             check_targets(rt, db, draft, caller, rt.now())
 
-    with ExitStack() as kept:
+    with ExitStack() as files:
         if any(item.url for item in draft.media):
             # No file is fetched for a post that would be refused anyway.
             await rt.read_in_thread(check)
             key_limits.check_day(rt.db, caller, len(draft.profiles), rt.now())
-            draft = replace(draft, media=await _fetch(rt, request, draft.media, kept, caller))
+            draft = replace(draft, media=await _fetch(rt, request, draft.media, files, caller))
         if strict:
             # Checking the text and the files would block the event loop.
             await rt.read_in_thread(check)
@@ -142,14 +142,14 @@ async def validate(rt: Runtime, caller: Caller, request: Request) -> Response:
 
 
 def _render_checked(delivery: CheckedDelivery) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    body: dict[str, Any] = {
         "profileId": delivery.profile_id,
         "provider": delivery.provider,
         "problems": [{"path": cut_path(problem.path), "message": problem.message} for problem in delivery.problems],
     }
     if delivery.notes:
-        shown["notes"] = delivery.notes
-    return shown
+        body["notes"] = delivery.notes
+    return body
 
 
 # --- changing --------------------------------------------------------------------------------------------------------
@@ -158,10 +158,10 @@ def _render_checked(delivery: CheckedDelivery) -> dict[str, Any]:
 @endpoint(scope="write", resource=is_changeable, body=PostChange, check_rows=check_rows)
 async def edit(rt: Runtime, caller: Caller, request: Request) -> Response:
     post_id, draft = request.path_params["postId"], request.state.body.to_draft()
-    with ExitStack() as kept:
+    with ExitStack() as files:
         if any(item.url for item in draft.media):
             posts.check_edit(rt, rt.db, post_id, draft, caller, rt.now())
-            draft = replace(draft, media=await _fetch(rt, request, draft.media, kept, caller))
+            draft = replace(draft, media=await _fetch(rt, request, draft.media, files, caller))
         await rt.write_soon(posts.edit, post_id, draft, caller)
     return ok(_show(rt.db, post_id))
 
@@ -178,28 +178,28 @@ async def cancel(rt: Runtime, caller: Caller, request: Request) -> Response:
 
 def _show(db: Database, post_id: str) -> bytes:
     """Return the post as the API shows it. Raises NotFound."""
-    shown = api_json.post(db, post_id)
-    if shown is None:
+    post = api_json.post(db, post_id)
+    if post is None:
         raise NotFound("There is no post with this id.")
-    return shown
+    return post
 
 
 def _find(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bytes | None:
     """Return the post as the API shows it. None: the caller does not see a post with this id."""
-    audience, shown = api_json.post_with_audience(rt.db, path_params["postId"]) or (None, None)
-    return shown if audience is not None and audience_rows.sees(rt.db, caller, audience) else None
+    audience, post = api_json.post_with_audience(rt.db, path_params["postId"]) or (None, None)
+    return post if audience is not None and audience_rows.sees(rt.db, caller, audience) else None
 
 
 @endpoint(scope="read", resource=_find, query=PostQuery)
 async def show(rt: Runtime, caller: Caller, request: Request) -> Response:
     query: PostQuery = request.state.query
-    shown: bytes | None = request.state.resource
+    post: bytes | None = request.state.resource
     if query.wait is not None:
         await request.app.state.long_poll.until_final(request.path_params["postId"], query.wait, caller.key_id)
-        shown = _find(rt, authenticate_again(request), request.path_params)
-        if shown is None:
+        post = _find(rt, authenticate_again(request), request.path_params)
+        if post is None:
             raise NotFound(NO_SUCH_ID)
-    return ok(shown)
+    return ok(post)
 
 
 @endpoint(scope="read", resource=is_visible)

@@ -28,10 +28,10 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Response:
 
 @endpoint(scope="read", resource=is_visible)
 async def show(rt: Runtime, caller: Caller, request: Request) -> Response:
-    shown = api_json.profile(rt.db, request.path_params["id"])
-    if shown is None:
+    profile = api_json.profile(rt.db, request.path_params["id"])
+    if profile is None:
         raise NotFound("There is no profile with this id.")
-    return ok(shown)
+    return ok(profile)
 
 
 @endpoint(scope="write", resource=is_visible, for_restricted=False)

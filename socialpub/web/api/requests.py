@@ -205,10 +205,10 @@ class ImportRequest(Shape):
 
 
 def _read_id_list(value: Any) -> list[str]:
-    known = [parse_id(item.strip()) for item in value.split(",")]
-    if None in known:
+    ids = [parse_id(item.strip()) for item in value.split(",")]
+    if None in ids:
         raise field_error(f"must be a comma-separated list of UUIDs; {IDS_HINT}")
-    return [item for item in known if item is not None]
+    return [item for item in ids if item is not None]
 
 
 def _provider_list(known: Sequence[str]) -> BeforeValidator:
@@ -284,10 +284,10 @@ class PostsQuery(Query):
 
     @classmethod
     def extended_fields(cls, extensions: tuple[str, ...]) -> dict[str, Any]:
-        known = _provider_list((*SPECIFIED, *extensions))
+        providers = _provider_list((*SPECIFIED, *extensions))
         # The document describes the items with the component `Provider`.
         items = WithJsonSchema({"type": "array", "items": {"$ref": "#/components/schemas/Provider"}, "minItems": 1})
-        kind = Annotated[list[str], known, Field(min_length=1), items]
+        kind = Annotated[list[str], providers, Field(min_length=1), items]
         return {"providers": (kind, optional(cls.model_fields["providers"].description or ""))}
 
 

@@ -70,9 +70,9 @@ async def import_url(rt: Runtime, caller: Caller, request: Request) -> Response:
 
     wanted = [MediaUrl(("url",), request.state.body.url)]
     seconds = getattr(request.state, "fetch_seconds", REQUEST_SECONDS)
-    with ExitStack() as kept:
-        (found,) = await while_connected(request, imports.fetch(rt, wanted, kept, caller.key_id, seconds=seconds))
-        return _render_import(rt, await write_once(rt, request, show, imports.accept, found))
+    with ExitStack() as files:
+        (result,) = await while_connected(request, imports.fetch(rt, wanted, files, caller.key_id, seconds=seconds))
+        return _render_import(rt, await write_once(rt, request, show, imports.accept, result))
 
 
 # --- responses -------------------------------------------------------------------------------------------------------
@@ -152,8 +152,8 @@ def _check_head(row: ArtifactRow, request: Request) -> None:
     """Compare the headers with the reservation before the body is read."""
     sent = content_type(request)
     if canonical_type(sent) != canonical_type(row.declared_type):
-        found = f"is {sent[:100]}" if sent else "is missing"
-        message = f"{found}, but the upload was reserved as {row.declared_type}; send requiredHeaders unchanged"
+        was = f"is {sent[:100]}" if sent else "is missing"
+        message = f"{was}, but the upload was reserved as {row.declared_type}; send requiredHeaders unchanged"
         raise InvalidRequest.at("content-type", message=message)
     uploads.check_open(row.status)
     length = request.state.body_limits.declared_bytes

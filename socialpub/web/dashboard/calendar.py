@@ -63,14 +63,14 @@ class CalendarPeriod:
         """Read `2026-11` or `2026-W47`, by default the current month. Raises ValueError."""
         if not month and not week:
             return cls.month_of(today)
-        given, view, example = (week, "week", "2026-W47") if week else (month, "month", "2026-11")
+        text, view, example = (week, "week", "2026-W47") if week else (month, "month", "2026-11")
         try:
             period = cls("week" if week else "month", date.fromisoformat(week or f"{month}-01"))
         except ValueError:
             period = None
-        if period is None or period.name != given or not period.is_shown:
+        if period is None or period.name != text or not period.is_shown:
             raise ValueError(
-                f"The calendar does not contain the {view} {given[:MAX_QUOTED]!r}. Write a {view} like {example}, "
+                f"The calendar does not contain the {view} {text[:MAX_QUOTED]!r}. Write a {view} like {example}, "
                 "between "
                 f"{FIRST_YEAR} and {LAST_YEAR}."
             )
@@ -171,7 +171,8 @@ class CalendarEntry:
         at = parse(post.at)
         status = PostStatus(post.status)
         outcomes = (
-            details.owner_outcome(one.provider, one.outcome, one.mode, one.provider_post_id) for one in post.deliveries
+            details.owner_outcome(delivery.provider, delivery.outcome, delivery.mode, delivery.provider_post_id)
+            for delivery in post.deliveries
         )
         state = labels.outcomes_badge(status, outcomes)
         is_due = status is PostStatus.SCHEDULED and at <= now
@@ -270,10 +271,10 @@ async def show(rt: Runtime, visit: Visit) -> Response:
         most, counted = MAX_PER_HOUR, MAX_COUNTED_PER_HOUR
     stamps = [stamp(instant) for instant in instants]
     # In a thread, because thousands of posts take time to count.
-    found = await rt.read_in_thread(lambda db: calendar.load_days(db, stamps, most, counted))
-    if sum(len(spot.posts) for spot in found) > MAX_SHOWN:
-        found = [spot._replace(posts=spot.posts[:1], more=spot.more + len(spot.posts[1:])) for spot in found]
-    cells = [_cell(visit, period, dates, at, spot, instants[at + 1]) for at, spot in enumerate(found)]
+    days = await rt.read_in_thread(lambda db: calendar.load_days(db, stamps, most, counted))
+    if sum(len(spot.posts) for spot in days) > MAX_SHOWN:
+        days = [spot._replace(posts=spot.posts[:1], more=spot.more + len(spot.posts[1:])) for spot in days]
+    cells = [_cell(visit, period, dates, at, spot, instants[at + 1]) for at, spot in enumerate(days)]
     entries = [entry for cell in cells for entry in cell.entries]
     return visit.show(
         "calendar.html",
@@ -303,11 +304,11 @@ def _cell(
 ) -> CalendarCell:
     begin = parse(found.begins_at)
     of_day, hour = (place, None) if period.view == "month" else divmod(place, len(HOURS))
-    shown = dates[of_day]
+    date = dates[of_day]
     last = stamp(end - timedelta(milliseconds=1))
     return CalendarCell(
-        date=shown,
-        at=str(shown.day) if hour is None else f"{shown.day}T{hour:02}:00",
+        date=date,
+        at=str(date.day) if hour is None else f"{date.day}T{hour:02}:00",
         is_past=end <= visit.now,
         is_skipped=begin >= end,
         entries=[CalendarEntry.from_post(post, visit.zone, visit.now) for post in found.posts],

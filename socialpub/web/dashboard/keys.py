@@ -80,14 +80,14 @@ async def create(rt: Runtime, visit: Visit) -> Response:
         return _page(rt, visit, form, key_id, field_errors(error) or {"form": error.detail})
     except Conflict:
         return _page(rt, visit, Form([("write", "on")]), api_keys.new_id(), {"form": MADE_ALREADY}, http_status=409)
-    (shown,) = _describe(rt, [api_keys.get(rt.db, key_id)])
-    return visit.show("key_created.html", whole_key=key, one=shown, base_address=_base_address(rt, visit))
+    (described,) = _describe(rt, [api_keys.get(rt.db, key_id)])
+    return visit.show("key_created.html", whole_key=key, one=described, base_address=_base_address(rt, visit))
 
 
 @page()
 async def revoke_form(rt: Runtime, visit: Visit) -> Response:
-    (one,) = _describe(rt, [api_keys.get(rt.db, visit.params["keyId"])])
-    return visit.show("key_revoke.html", one=one)
+    (key,) = _describe(rt, [api_keys.get(rt.db, visit.params["keyId"])])
+    return visit.show("key_revoke.html", one=key)
 
 
 @page()
@@ -100,10 +100,10 @@ async def revoke(rt: Runtime, visit: Visit) -> Response:
 @page()
 async def keep_restored(rt: Runtime, visit: Visit) -> Response:
     """Keep the API keys of a restored backup. The overview then no longer reports them."""
-    kept = await rt.write_soon(api_keys.keep_restored)
-    if not kept:
+    count = await rt.write_soon(api_keys.keep_restored)
+    if not count:
         return visit.go("/", status="No restored key needs a decision.")
-    return visit.go("/", status="The key is kept." if len(kept) == 1 else f"{len(kept)} keys are kept.")
+    return visit.go("/", status="The key is kept." if len(count) == 1 else f"{len(count)} keys are kept.")
 
 
 def _page(
@@ -114,8 +114,8 @@ def _page(
     return visit.show(
         "keys.html",
         http_status=http_status if errors else 200,
-        keys=[one for one in keys if one.state == "active"],
-        ended=[one for one in keys if one.state != "active"],
+        keys=[described for described in keys if described.state == "active"],
+        ended=[described for described in keys if described.state != "active"],
         restored={key.id for key in api_keys.list_undecided(rt.db, rt.stamp())},
         profiles=rows,
         names=labels.profile_names(rows, network_is_shown=True),
@@ -147,7 +147,9 @@ def _describe(rt: Runtime, keys: Iterable[ApiKeyRow]) -> list[ShownKey]:
 def _covered_networks(rt: Runtime) -> tuple[str, ...]:
     """Return the labels of the networks of a key that names none, or nothing if these are all networks."""
     extensions = api_keys.list_extensions(rt)
-    return tuple(one.label for name, one in rt.providers.items() if name not in extensions) if extensions else ()
+    return (
+        tuple(provider.label for name, provider in rt.providers.items() if name not in extensions) if extensions else ()
+    )
 
 
 def _list_networks(key: ApiKeyRow, covered: tuple[str, ...]) -> tuple[str, ...]:

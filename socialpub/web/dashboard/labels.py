@@ -74,16 +74,16 @@ _ATTEMPTS = {
 
 
 def post_badge(post: Mapping[str, Any], *, unapproved: bool = False) -> Badge:
-    return outcomes_badge(post["status"], (delivery_outcome(one, unapproved) for one in post["deliveries"]))
+    return outcomes_badge(post["status"], (delivery_outcome(delivery, unapproved) for delivery in post["deliveries"]))
 
 
 def outcomes_badge(status: str, outcomes: Iterable[str]) -> Badge:
-    found = frozenset(outcomes)
-    if UNAPPROVED in found:
+    kinds = frozenset(outcomes)
+    if UNAPPROVED in kinds:
         return WAITS_FOR_APPROVAL
     if status != "settled":
         return POST_STATES[status]
-    return _SETTLED.get(found, Badge("Partly published", "bad"))
+    return _SETTLED.get(kinds, Badge("Partly published", "bad"))
 
 
 def delivery_badge(shown: Mapping[str, Any], post_status: str, *, unapproved: bool = False) -> Badge:
@@ -117,11 +117,15 @@ def entry_outcome(entry: LogEntry) -> str:
 
 def post_networks(post: Mapping[str, Any], names: Mapping[str, str], *, unapproved: bool = False) -> list[NetworkState]:
     """Return one state for each network of a post. `names` comes from `profile_names`."""
-    found = (
-        (one["provider"], profile_name(one["profileId"], one["profileName"], names), delivery_outcome(one, unapproved))
-        for one in post["deliveries"]
+    networks = (
+        (
+            delivery["provider"],
+            profile_name(delivery["profileId"], delivery["profileName"], names),
+            delivery_outcome(delivery, unapproved),
+        )
+        for delivery in post["deliveries"]
     )
-    return network_states(post["status"], found)
+    return network_states(post["status"], networks)
 
 
 def network_states(status: str, deliveries: Iterable[tuple[str, str, str]]) -> list[NetworkState]:
@@ -132,10 +136,10 @@ def network_states(status: str, deliveries: Iterable[tuple[str, str, str]]) -> l
     return [
         NetworkState(
             LABELS[provider],
-            f"“{found[0][0]}”" if len(found) == 1 else f"({len(found)} profiles)",
-            _network_badge(status, {outcome for _, outcome in found}),
+            f"“{states[0][0]}”" if len(states) == 1 else f"({len(states)} profiles)",
+            _network_badge(status, {outcome for _, outcome in states}),
         )
-        for provider, found in grouped.items()
+        for provider, states in grouped.items()
     ]
 
 
@@ -163,17 +167,17 @@ def title(post: Mapping[str, Any]) -> str:
 
 def count_media(media: list[dict[str, Any]]) -> str:
     """Return `2 images and 1 video`."""
-    found = []
+    counts = []
     for kind, word in (("image/", "image"), ("video/", "video")):
         number = sum(item.get("contentType", "").startswith(kind) for item in media)
         if number:
-            found.append(f"{number} {word}{'' if number == 1 else 's'}")
-    return " and ".join(found) or "no media"
+            counts.append(f"{number} {word}{'' if number == 1 else 's'}")
+    return " and ".join(counts) or "no media"
 
 
 def list_accounts(deliveries: Sequence[Mapping[str, Any]]) -> str:
     """Return `X “Shop” and Pinterest “Shop”`."""
-    named = [f"{LABELS[one['provider']]} “{one['profileName']}”" for one in deliveries]
+    named = [f"{LABELS[delivery['provider']]} “{delivery['profileName']}”" for delivery in deliveries]
     return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
 
 
@@ -185,16 +189,16 @@ def profile_names(rows: Iterable[ProfileRow], *, network_is_shown: bool = False)
     same: dict[tuple[str, str], list[ProfileRow]] = {}
     for row in rows:
         same.setdefault((row.name.casefold(), row.provider if network_is_shown else ""), []).append(row)
-    return {row.id: _unique_name(row, found, network_is_shown) for found in same.values() for row in found}
+    return {row.id: _unique_name(row, namesakes, network_is_shown) for namesakes in same.values() for row in namesakes}
 
 
 def _unique_name(row: ProfileRow, same: Sequence[ProfileRow], network_is_shown: bool) -> str:
     label = str(row.name)
-    others = [one for one in same if one.id != row.id and one.status != ProfileStatus.DISCONNECTED]
+    others = [other for other in same if other.id != row.id and other.status != ProfileStatus.DISCONNECTED]
     if not others:
         return label
     network = [] if network_is_shown else [LABELS[row.provider]]
-    if network and all(one.provider != row.provider for one in others):
+    if network and all(other.provider != row.provider for other in others):
         return f"{label} ({network[0]})"
     handle = f"@{row.username}" if row.username else row.id[-6:]
     return f"{label} ({' '.join([*network, handle])})"
@@ -202,8 +206,8 @@ def _unique_name(row: ProfileRow, same: Sequence[ProfileRow], network_is_shown: 
 
 def profile_name(profile_id: str, name: str, names: Mapping[str, str]) -> str:
     """Return the unique name, if the label has not changed since the post was created."""
-    found = names.get(profile_id, name)
-    return found if found.startswith(name) else name
+    label = names.get(profile_id, name)
+    return label if label.startswith(name) else name
 
 
 def step_name(name: str) -> str:

@@ -39,12 +39,12 @@ _SUBJECT_PAGES = {"post": "/posts/", "profile": "/profiles/"}
 async def index(rt: Runtime, visit: Visit) -> Response:
     rows = profile_rows.list_all(rt.db)
     wanted, query = _read_filter(visit, rows, whole=False)
-    found = await rt.read_in_thread(lambda db: log_list.load_page(db, query)) if query.is_slow else None
+    loaded = await rt.read_in_thread(lambda db: log_list.load_page(db, query)) if query.is_slow else None
     return visit.show(
         "log.html",
         http_status=400 if wanted.errors else 200,
         problem="Part of the filter is ignored. See the fields below." if wanted.errors else None,
-        found=found or log_list.load_page(rt.db, query),
+        found=loaded or log_list.load_page(rt.db, query),
         wanted=wanted,
         query=query,
         profiles=rows,
@@ -85,10 +85,10 @@ def _read_filter(visit: Visit, rows: list[ProfileRow], *, whole: bool) -> tuple[
 async def audit_log(rt: Runtime, visit: Visit) -> Response:
     kind = visit.query.text("kind") if visit.query.text("kind") in audit_log_tables.KINDS else ""
     at = visit.query.number("page") or 0
-    found = await rt.read_in_thread(lambda db: audit_log_tables.load_page(db, (kind,) if kind else (), at, PER_PAGE))
+    loaded = await rt.read_in_thread(lambda db: audit_log_tables.load_page(db, (kind,) if kind else (), at, PER_PAGE))
     return visit.show(
         "audit.html",
-        found=found,
+        found=loaded,
         kind=kind,
         kinds={name: AUDIT_LABELS.get(name, name) for name in audit_log_tables.KINDS},
         at=at,

@@ -143,15 +143,17 @@ def _published(rt: Runtime, entries: Sequence[LogEntry]) -> list[PublishedPost]:
     for entry in entries:
         by_post.setdefault(entry.post_id, []).append(entry)
     newest = list(by_post)[:MAX_PENDING]
-    found = calendar.load_posts(rt.db, newest)
-    return [_published_post(found[post_id], by_post[post_id]) for post_id in newest if post_id in found]
+    posts = calendar.load_posts(rt.db, newest)
+    return [_published_post(posts[post_id], by_post[post_id]) for post_id in newest if post_id in posts]
 
 
 def _published_post(post: CalendarPost, newest_first: Sequence[LogEntry]) -> PublishedPost:
     order = list(LABELS)
     entries = sorted(newest_first, key=lambda entry: order.index(entry.provider))
-    found = ((one.provider, one.profile_name or "", labels.entry_outcome(one)) for one in entries)
-    states = labels.network_states("settled", found)
+    outcomes = (
+        (log_entry.provider, log_entry.profile_name or "", labels.entry_outcome(log_entry)) for log_entry in entries
+    )
+    states = labels.network_states("settled", outcomes)
     urls: dict[str, list[str]] = {state.label: [] for state in states}
     for entry in entries:
         if entry.url and entry.url.startswith(("https://", "http://")):

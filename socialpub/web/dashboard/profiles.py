@@ -39,16 +39,20 @@ async def index(rt: Runtime, visit: Visit) -> Response:
         avatars=avatars.list_versions(rt),
         attempts=access_rows.waiting_consents(rt.db, Surface.DASHBOARD, rt.stamp()),
         missing_apps={name: redirects.find_missing_app(rt, name) for name in rt.providers},
-        fields={one.label: one.auth.fields for one in rt.providers.values() if isinstance(one.auth, SignIn)},
+        fields={
+            provider.label: provider.auth.fields
+            for provider in rt.providers.values()
+            if isinstance(provider.auth, SignIn)
+        },
     )
 
 
 @page()
 async def avatar(rt: Runtime, visit: Visit) -> Response:
-    found = avatars.load(rt, visit.params["profileId"])
-    if found is None:
+    image = avatars.load(rt, visit.params["profileId"])
+    if image is None:
         raise NotFound("This profile has no avatar.")
-    return visit.show_image(found)
+    return visit.show_image(image)
 
 
 @page()
@@ -64,14 +68,14 @@ async def rename(rt: Runtime, visit: Visit) -> Response:
 @page()
 async def set_options(rt: Runtime, visit: Visit) -> Response:
     profile = profiles.get(rt.db, visit.params["profileId"])
-    given = option_fields.read_options(visit.form, profile.provider)
+    options = option_fields.read_options(visit.form, profile.provider)
     try:
-        profiles.check_options(rt, profile, given)  # before the write, so that hints refer to the dashboard
-        await rt.write_soon(profiles.replace_options, profile.id, given)
+        profiles.check_options(rt, profile, options)  # before the write, so that hints refer to the dashboard
+        await rt.write_soon(profiles.replace_options, profile.id, options)
     except InvalidRequest as error:
         wrong = option_fields.errors_of(profile.provider, error.errors)
         problem = "The options are not saved. See the fields below." if wrong else error.detail
-        return await _page(rt, visit, options=given, wrong=wrong, problem=problem)
+        return await _page(rt, visit, options=options, wrong=wrong, problem=problem)
     status = "The default options are saved. They apply to new posts."
     return visit.go(f"/profiles/{profile.id}", status=status)
 
@@ -94,7 +98,7 @@ async def create_section(rt: Runtime, visit: Visit) -> Response:
     def create() -> tuple[str, bool]:
         with queries.explain_failures(rt, profiles.get(rt.db, profile_id), boards.UNKNOWN, Surface.DASHBOARD):
             listed = queries.load(rt, boards.of_profile(rt, profile_id))
-        board = next((one for one in listed if one.id == board_id), None)
+        board = next((item for item in listed if item.id == board_id), None)
         if board is None:
             raise InvalidRequest.at("of", message="is not one of this account's boards")
         section, is_new = boards.create_section(rt, profile_id, board, name, Surface.DASHBOARD)
@@ -125,13 +129,13 @@ async def _page(
     """Render the page, with the values of an invalid form."""
     row = profiles.get(rt.db, visit.params["profileId"])
     provider = rt.providers[row.provider]
-    shown = row.options if options is None else options
+    values = row.options if options is None else options
     # A refresh replaces only the waiting posts, so it does not ask the network.
     asks = row.status == ProfileStatus.ACTIVE and not visit.is_fragment
-    known = await form_page.ask_choices(visit, row, shown) if asks else None
+    loaded = await form_page.ask_choices(visit, row, values) if asks else None
     limits = provider.app_limits()
     defaults = option_fields.UNAUDITED if limits else {}
-    fields = option_fields.build_fields(row.provider, shown, errors=wrong, known=known, defaults=defaults)
+    fields = option_fields.build_fields(row.provider, values, errors=wrong, known=loaded, defaults=defaults)
     return visit.show(
         "profile.html",
         http_status=400 if errors or problem else 200,
@@ -146,8 +150,8 @@ async def _page(
         name=row.name if name is None else name,
         errors=errors or {},
         problem=problem,
-        options=[one for one in fields.values() if one.is_given or not one.of_one_post],
-        known=known,
+        options=[field for field in fields.values() if field.is_given or not field.of_one_post],
+        known=loaded,
         has_boards=row.provider == Pinterest.name,
         permalink=f"/profiles/{row.id}",
     )
@@ -229,10 +233,10 @@ async def _sign_in(
     """
     rt, problem, server, question = visit.rt, None, None, None
     errors: dict[str, str] = {}
-    known = profile.username if profile else None
-    shown = {field.name: known or "" for field in fields[:1] if not field.secret}
+    username = profile.username if profile else None
+    prefilled = {field.name: username or "" for field in fields[:1] if not field.secret}
     if any(visit.form.texts(field.name) for field in fields):
-        given = {field.name: visit.form.text(field.name) for field in fields}
+        values = {field.name: visit.form.text(field.name) for field in fields}
         sign_in = partial(
             connect.sign_in,
             profile_id=profile.id if profile else None,
@@ -240,7 +244,7 @@ async def _sign_in(
             server=visit.form.text("server") or None,
         )
         try:
-            finished = await asyncio.to_thread(sign_in, rt, provider_name, given)
+            finished = await asyncio.to_thread(sign_in, rt, provider_name, values)
         except connect.WrongValue as error:
             errors[error.field] = error.sentence
             server = visit.form.text("server")
@@ -252,7 +256,7 @@ async def _sign_in(
             problem = error.detail
         else:
             return _connected(rt, visit, finished)
-        shown = {field.name: given[field.name] for field in fields if not field.secret}
+        prefilled = {field.name: values[field.name] for field in fields if not field.secret}
     return visit.show(
         "connect_profile.html",
         http_status=400 if errors or problem else 200,
@@ -261,7 +265,7 @@ async def _sign_in(
         label=rt.providers[provider_name].label,
         profile=profile,
         fields=fields,
-        shown=shown,
+        shown=prefilled,
         errors=errors,
         server=server,
         question=question,

@@ -103,8 +103,8 @@ show = page()(render)
 
 def _glance(rt: Runtime, needs: AlertFacts) -> Iterator[AtAGlance]:
     if needs.worker:
-        for one in needs.worker:
-            yield AtAGlance("Worker", Badge("problem", "bad"), one.sentences)
+        for finding in needs.worker:
+            yield AtAGlance("Worker", Badge("problem", "bad"), finding.sentences)
     else:
         reported_at = appliance_state.get(rt.db, appliance_state.HEARTBEAT)
         yield AtAGlance("Worker", Badge("running", "good"), "Last report:", reported_at)
@@ -114,7 +114,7 @@ def _glance(rt: Runtime, needs: AlertFacts) -> Iterator[AtAGlance]:
 
 
 def _disk(disk: DiskSpace) -> AtAGlance:
-    free, floor = (units.size(one).partition(" (")[0] for one in (disk.free_bytes, disk.floor_bytes))
+    free, floor = (units.size(size_bytes).partition(" (")[0] for size_bytes in (disk.free_bytes, disk.floor_bytes))
     if disk.is_full:
         text = f"{free} left, less than the reserve of {floor}. Uploads are refused."
         return AtAGlance("Disk", Badge("full", "bad"), text, more="#storage")
@@ -148,7 +148,7 @@ def _key_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, int, in
     """Return the name, the requests today and those in 7 days of each used key. `days` are in UTC, newest first."""
     names = {key.id: key.name for key in api_keys.list_all(rt.db)}
     used = dict.fromkeys(key_id for day in days for key_id in day.requests)
-    rows = [(names.get(one, one), *_sums([day.requests.get(one, 0) for day in days])) for one in used]
+    rows = [(names.get(used_id, used_id), *_sums([day.requests.get(used_id, 0) for day in days])) for used_id in used]
     return sorted(rows, key=lambda row: (-row[2], row[0]))
 
 
@@ -157,7 +157,7 @@ def _network_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, Cou
 
     Unknown outcomes count as failed.
     """
-    found = [
+    rows = [
         (
             provider.label,
             _sums([day.calls.get(name, 0) for day in days]),
@@ -166,7 +166,7 @@ def _network_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, Cou
         )
         for name, provider in rt.providers.items()
     ]
-    return [use for use in found if any(count for counts in use[1:] for count in counts)]
+    return [use for use in rows if any(count for counts in use[1:] for count in counts)]
 
 
 def _sums(counts: Sequence[int]) -> Counts:
@@ -175,17 +175,17 @@ def _sums(counts: Sequence[int]) -> Counts:
 
 @page()
 async def show_findings(rt: Runtime, visit: Visit) -> Response:
-    found = await runtime.run_in_thread(lambda: _run_doctor(rt))
+    findings = await runtime.run_in_thread(lambda: _run_doctor(rt))
     return visit.show(
         "findings.html",
-        findings=sorted(found, key=lambda finding: _LEVELS.index(finding.level)),
-        problems=sum(finding.level is Level.PROBLEM for finding in found),
+        findings=sorted(findings, key=lambda finding: _LEVELS.index(finding.level)),
+        problems=sum(finding.level is Level.PROBLEM for finding in findings),
     )
 
 
 def _run_doctor(rt: Runtime) -> list[Finding]:
-    found, can_be_opened = checks.check_offline(rt.settings)
-    return found + (list(checks.check(rt, Surface.DASHBOARD)) if can_be_opened else [])
+    findings, can_be_opened = checks.check_offline(rt.settings)
+    return findings + (list(checks.check(rt, Surface.DASHBOARD)) if can_be_opened else [])
 
 
 @page()
@@ -249,14 +249,14 @@ def _read_pieces(file: BinaryIO) -> Iterator[bytes]:
 
 @page()
 async def add_address(rt: Runtime, visit: Visit) -> Response:
-    given = visit.form.text("url")
+    text = visit.form.text("url")
     try:
-        url, name = await runtime.run_in_thread(partial(send.parse_address, given))
+        url, name = await runtime.run_in_thread(partial(send.parse_address, text))
         await rt.write_soon(send.add_service, url, name)
     except InvalidRequest as error:
-        return await render(rt, visit, notify_url=given, notify_error=f"The address {error.errors[0].message}.")
+        return await render(rt, visit, notify_url=text, notify_error=f"The address {error.errors[0].message}.")
     except Conflict as error:
-        return await render(rt, visit, notify_url=given, notify_error=error.detail)
+        return await render(rt, visit, notify_url=text, notify_error=error.detail)
     said = f"Notifications now go to {name}. Press “Send a test message” to check that they arrive."
     return visit.go("/system", status=said)
 
@@ -264,7 +264,7 @@ async def add_address(rt: Runtime, visit: Visit) -> Response:
 @page()
 async def ask_remove_address(rt: Runtime, visit: Visit) -> Response:
     service = _load_address(rt, visit)
-    others = [one for one in send.list_services(rt) if one.id != service.id]
+    others = [other for other in send.list_services(rt) if other.id != service.id]
     return visit.show("notify_remove.html", service=service, others=others)
 
 

@@ -79,10 +79,10 @@ def format_peer(peer: str) -> str:
 
 def client_network(address: str) -> str:
     """Return the network that shares one limit: the IPv4 address itself, or the /64 of an IPv6 address."""
-    found = _read(address)
-    if isinstance(found, IPv6Address):
-        return str(IPv6Network((int(found), _HOME_BITS), strict=False))
-    return address if found is None else str(found)
+    parsed = _read(address)
+    if isinstance(parsed, IPv6Address):
+        return str(IPv6Network((int(parsed), _HOME_BITS), strict=False))
+    return address if parsed is None else str(parsed)
 
 
 def _read(text: str) -> IPv4Address | IPv6Address | None:

@@ -254,7 +254,11 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     def _busy(self) -> list[GuardedProtocol]:
-        return [one for one in self._connections() if one.cycle is not None and not one.cycle.response_complete]
+        return [
+            connection
+            for connection in self._connections()
+            if connection.cycle is not None and not connection.cycle.response_complete
+        ]
 
     def _connections(self) -> list[GuardedProtocol]:
         return cast("list[GuardedProtocol]", list(self.server_state.connections))

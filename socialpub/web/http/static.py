@@ -37,11 +37,10 @@ class FileResponse(starlette.responses.FileResponse):
             if message["type"] == "http.response.start" and message["status"] >= 400:
                 sent = Headers(scope=scope)["range"]
                 if message["status"] == RangeNotSatisfiable.status:
-                    known = Headers(raw=message["headers"])["content-range"]
+                    held = Headers(raw=message["headers"])["content-range"]
                     raise RangeNotSatisfiable(
-                        f"The file has {known.rpartition('/')[2]} bytes, and the requested range contains none of "
-                        "them.",
-                        headers=(("content-range", known),),
+                        f"The file has {held.rpartition('/')[2]} bytes, and the requested range contains none of them.",
+                        headers=(("content-range", held),),
                     )
                 raise InvalidRequest.at("range", message=f"is not a range of bytes: {sent[:100]}; send bytes=0-99")
             await send(message)
@@ -106,11 +105,11 @@ class StaticFiles(starlette.staticfiles.StaticFiles):
 @cache
 def version() -> str:
     """Return a hash of all static files."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(FOLDER.rglob("*")):
         if path.is_file():
-            found.update(path.relative_to(FOLDER).as_posix().encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()[:HASH_CHARACTERS]
+            digest.update(path.relative_to(FOLDER).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:HASH_CHARACTERS]
 
 
 def list_static() -> list[str]:
@@ -127,8 +126,8 @@ def static_url(name: str) -> str:
 @cache
 def vendored_url(package: str, file_name: str) -> str:
     """Return the URL of a file of a third-party package. Raises KeyError."""
-    found = {one["package"]: one["version"] for one in vendored_packages()}
-    return static_url(f"{vendored_folder(package, found[package])}/{file_name}")
+    versions = {row["package"]: row["version"] for row in vendored_packages()}
+    return static_url(f"{vendored_folder(package, versions[package])}/{file_name}")
 
 
 def vendored_packages() -> list[dict[str, Any]]:

@@ -99,8 +99,8 @@ class RetriedPost(PostId):
 def schema_of(arguments: type[Shape]) -> dict[str, Any]:
     """Return the JSON Schema of the arguments in one piece. Every prompt of an agent contains it, so it is short."""
     schema = clean_schema(arguments.model_json_schema())
-    found: dict[str, Any] = _inlined(schema, schema.pop("$defs", {}))
-    return found
+    inlined: dict[str, Any] = _inlined(schema, schema.pop("$defs", {}))
+    return inlined
 
 
 def _inlined(schema: Any, definitions: dict[str, Any], *, described: bool = True) -> Any:
@@ -111,12 +111,12 @@ def _inlined(schema: Any, definitions: dict[str, Any], *, described: bool = True
         return schema
     if schema.get("additionalProperties") is True:
         schema = {"type": "object"}
-    found = {
+    members = {
         key: _inlined(value, definitions, described=described)
         for key, value in schema.items()
         if key not in ("$ref", "pattern") and (described or not isinstance(value, str) or key != "description")
     }
     if "$ref" not in schema:
-        return found
+        return members
     shape = _inlined(definitions[schema["$ref"].rpartition("/")[2]], definitions, described=False)
-    return {**shape, **found}
+    return {**shape, **members}

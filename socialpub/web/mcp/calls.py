@@ -100,9 +100,9 @@ class ToolCall:
 
     async def find_profiles(self, references: Mapping[Path, str]) -> list[Profile]:
         """Return the profiles that the references name, by their path. Raises InvalidRequest with every unclear one."""
-        known = (await self.run(profiles.index, "GET", "/profiles"))["data"]
+        listed = (await self.run(profiles.index, "GET", "/profiles"))["data"]
         # A hundred references to hundreds of accounts would block the event loop.
-        return await asyncio.to_thread(_find_all, references, known)
+        return await asyncio.to_thread(_find_all, references, listed)
 
     # --- paths of errors ---------------------------------------------------------------------------------------------
 
@@ -115,8 +115,11 @@ class ToolCall:
 
     def _in_arguments(self, error: InvalidRequest) -> InvalidRequest:
         """Return the error with the names of the arguments, which are all that the caller knows."""
-        moved = [FieldError(self.place(one.path), one.message, one.code) for one in error.errors]
-        if [one.path for one in moved] == [one.path for one in error.errors]:
+        moved = [
+            FieldError(self.place(field_error.path), field_error.message, field_error.code)
+            for field_error in error.errors
+        ]
+        if [field_error.path for field_error in moved] == [field_error.path for field_error in error.errors]:
             return error
         return InvalidRequest.from_errors(moved, error.total)
 
@@ -128,13 +131,13 @@ async def _read(response: Response) -> bytes:
 
 
 def _find_all(references: Mapping[Path, str], known: Sequence[Profile]) -> list[Profile]:
-    found: list[Profile] = []
+    profiles_found: list[Profile] = []
     errors: list[FieldError] = []
     for path, reference in references.items():
         try:
-            found.append(find_profile(reference, known))
+            profiles_found.append(find_profile(reference, known))
         except UnknownReference as unknown:
             errors.append(FieldError(path, str(unknown)))
     if errors:
         raise InvalidRequest.from_errors(errors)
-    return found
+    return profiles_found

@@ -87,8 +87,8 @@ async def answer(rt: Runtime, caller: Caller, request: Request) -> Response:
             raise RpcError(messages.UNKNOWN_METHOD, text, status=status)
         result = await method(Call(rt, caller, request, message["params"], revision))
     except RpcError as error:
-        shown = messages.failure(request_id, error.code, error.message, error.data)
-        return JSONResponse(shown, error.status)
+        response = messages.failure(request_id, error.code, error.message, error.data)
+        return JSONResponse(response, error.status)
     if revision in STATELESS:
         result = {"resultType": "complete", "_meta": {messages.META_SERVER: _server_info()}, **result}
     # The list of posts can have megabytes.
@@ -219,8 +219,8 @@ async def _ping(_call: Call) -> dict[str, Any]:
 async def _list_tools(call: Call) -> dict[str, Any]:
     if call.params.get("cursor") is not None:
         raise _bad_params(call, "This list has one page. Call tools/list without a cursor.")
-    shown = tools.describe(api_keys.list_extensions(call.rt, call.caller))
-    return {"tools": shown, **(_cached(call) if call.is_stateless else {})}
+    described = tools.describe(api_keys.list_extensions(call.rt, call.caller))
+    return {"tools": described, **(_cached(call) if call.is_stateless else {})}
 
 
 async def _call_tool(call: Call) -> dict[str, Any]:

@@ -69,69 +69,75 @@ _ONE, _ATTEMPTS = "/posts/{postId}", "/posts/{postId}/attempts"
 
 async def _list_posts(call: ToolCall) -> dict[str, Any]:
     query = {name: call.arguments[name] for name in ("status", "deliveryStatus") if name in call.arguments}
-    shown = await call.run(posts.index, "GET", "/posts", {**query, "perPage": call.arguments.get("limit", 10)})
-    for post in shown["data"]:
+    response = await call.run(posts.index, "GET", "/posts", {**query, "perPage": call.arguments.get("limit", 10)})
+    for post in response["data"]:
         post["summary"] = summarize(post)
-    return shown
+    return response
 
 
 async def _get_post(call: ToolCall) -> dict[str, Any]:
     post_id = call.arguments["postId"]
-    shown = await _wait(call, post_id, call.arguments.get("waitSeconds", 0))
+    response = await _wait(call, post_id, call.arguments.get("waitSeconds", 0))
     attempts = await call.run(posts.attempts, "GET", _ATTEMPTS, postId=post_id)
-    return {**shown, "attempts": attempts["data"], "summary": summarize(shown["data"], attempts["data"])}
+    return {**response, "attempts": attempts["data"], "summary": summarize(response["data"], attempts["data"])}
 
 
 async def _create_post(call: ToolCall) -> dict[str, Any]:
     body, key = await _new_post(call), call.arguments.get("idempotencyKey")
-    shown = await call.run(posts.create, "POST", "/posts", {"strict": "true"}, body, key)
+    response = await call.run(posts.create, "POST", "/posts", {"strict": "true"}, body, key)
     # The outcome of these posts is far away. Only an agent that asks for the wait gets it.
-    is_later = shown["data"]["status"] == "scheduled" or call.caller.approval
+    is_later = response["data"]["status"] == "scheduled" or call.caller.approval
     seconds = call.arguments.get("waitSeconds", 0 if is_later else shapes.DEFAULT_WAIT_SECONDS)
     try:
-        return await _with_summary(call, await _wait(call, shown["data"]["id"], seconds))
+        return await _with_summary(call, await _wait(call, response["data"]["id"], seconds))
     except SocialpubError:
         # The post is accepted, even if the key was revoked during the wait.
-        return {**shown, "summary": summarize(shown["data"])}
+        return {**response, "summary": summarize(response["data"])}
 
 
 async def _check_post(call: ToolCall) -> dict[str, Any]:
-    shown = await call.run(posts.validate, "POST", "/posts/validate", body=await _new_post(call))
-    for delivery in shown["data"]["deliveries"]:
+    response = await call.run(posts.validate, "POST", "/posts/validate", body=await _new_post(call))
+    for delivery in response["data"]["deliveries"]:
         for problem in delivery["problems"]:
             problem["path"] = call.place(tuple(problem["path"]))
-    return shown
+    return response
 
 
 async def _update_post(call: ToolCall) -> dict[str, Any]:
-    shown = await call.run(posts.edit, "PATCH", _ONE, body=_content(call), postId=call.arguments["postId"])
-    return await _with_summary(call, shown)
+    response = await call.run(posts.edit, "PATCH", _ONE, body=_content(call), postId=call.arguments["postId"])
+    return await _with_summary(call, response)
 
 
 async def _cancel_post(call: ToolCall) -> dict[str, Any]:
-    shown = await call.run(posts.cancel, "POST", "/posts/{postId}/cancel", postId=call.arguments["postId"])
-    return await _with_summary(call, shown)
+    response = await call.run(posts.cancel, "POST", "/posts/{postId}/cancel", postId=call.arguments["postId"])
+    return await _with_summary(call, response)
 
 
 async def _retry_post(call: ToolCall) -> dict[str, Any]:
     body = {"includeUnknown": call.arguments.get("includeUnknown", False)}
-    shown = await call.run(posts.retry, "POST", "/posts/{postId}/retry", body=body, postId=call.arguments["postId"])
-    return await _with_summary(call, shown)
+    response = await call.run(posts.retry, "POST", "/posts/{postId}/retry", body=body, postId=call.arguments["postId"])
+    return await _with_summary(call, response)
 
 
 def _content(call: ToolCall) -> dict[str, Any]:
     """Return the fields of the API's request for the text, the time, the media and the options."""
-    given = call.arguments
-    post = {name: given[key] for name, key in (("body", "text"), ("scheduledAt", "scheduledAt")) if key in given}
-    body = {name: given[key] for name, key in (("media", "media"), ("providerOptions", "options")) if key in given}
+    arguments = call.arguments
+    post = {
+        name: arguments[key] for name, key in (("body", "text"), ("scheduledAt", "scheduledAt")) if key in arguments
+    }
+    body = {
+        name: arguments[key] for name, key in (("media", "media"), ("providerOptions", "options")) if key in arguments
+    }
     return {**({"post": post} if post else {}), **body}
 
 
 async def _new_post(call: ToolCall) -> dict[str, Any]:
-    targets = await call.find_profiles({("profiles", i): one for i, one in enumerate(call.arguments["profiles"])})
-    body = {"post": {}, **_content(call), "profiles": [one["id"] for one in targets]}
+    targets = await call.find_profiles(
+        {("profiles", i): reference for i, reference in enumerate(call.arguments["profiles"])}
+    )
+    body = {"post": {}, **_content(call), "profiles": [profile["id"] for profile in targets]}
     if (parent_id := call.arguments.get("replyTo")) is not None:
-        _add_reply(call, body, {one["provider"] for one in targets}, parent_id)
+        _add_reply(call, body, {profile["provider"] for profile in targets}, parent_id)
     return body
 
 
@@ -171,12 +177,12 @@ async def _with_summary(call: ToolCall, shown: dict[str, Any]) -> dict[str, Any]
 
 
 async def _list_profiles(call: ToolCall) -> dict[str, Any]:
-    shown = await call.run(profiles.index, "GET", "/profiles")
+    response = await call.run(profiles.index, "GET", "/profiles")
     caller = call.caller
     left = key_limits.count_left(call.rt, caller)
     values = {"postsPerDay": caller.posts_per_day, "leftToday": left, "approval": caller.approval}
     limits = {name: value for name, value in values.items() if value is not None}
-    return {**shown, "now": call.rt.stamp(), "limits": limits}
+    return {**response, "now": call.rt.stamp(), "limits": limits}
 
 
 async def _get_choices(call: ToolCall) -> dict[str, Any]:

@@ -56,8 +56,8 @@ def _option(option: Option) -> dict[str, Any]:
     # Only the description contains the default. Generators send a `default` with every post, and it would override the
     # options that the owner stored with the profile.
     default = option.default
-    shown = str(default).lower() if isinstance(default, bool) else default
-    description = option.meaning if default is None else f"{option.meaning} Default: `{shown}`."
+    default_text = str(default).lower() if isinstance(default, bool) else default
+    description = option.meaning if default is None else f"{option.meaning} Default: `{default_text}`."
     return {**_value(option), "description": description}
 
 
@@ -142,16 +142,20 @@ def named_schemas(described: Iterable[tuple[Endpoint, Operation]], extensions: t
         schema_generator=_ComponentNames,
     )
     networks = (*SPECIFIED, *extensions)
-    found: dict[str, Any] = {**clean_schema(schema["$defs"]), **option_schemas(networks), FORM: _form_schema(forms[0])}
+    schemas: dict[str, Any] = {
+        **clean_schema(schema["$defs"]),
+        **option_schemas(networks),
+        FORM: _form_schema(forms[0]),
+    }
     if extensions:
-        shown = ", ".join(f"`{name}` is {LABELS[name]}" for name in networks)
-        found["Provider"] |= {"enum": list(networks), "description": f"A network: {shown}."}
-    for provider, field in found["ProviderOptions"]["properties"].items():
-        found["ProviderOptions"]["properties"][provider] = {
+        labels = ", ".join(f"`{name}` is {LABELS[name]}" for name in networks)
+        schemas["Provider"] |= {"enum": list(networks), "description": f"A network: {labels}."}
+    for provider, field in schemas["ProviderOptions"]["properties"].items():
+        schemas["ProviderOptions"]["properties"][provider] = {
             "$ref": PREFIX + option_component(provider),
             "description": field["description"],
         }
-    return dict(sorted(found.items()))
+    return dict(sorted(schemas.items()))
 
 
 _FILE_PART = (
@@ -200,20 +204,20 @@ EMPTY_MEANS_DEFAULT = "An empty value or `null` means the default"
 def query_parameters(query: type[Query] | None, schemas: Mapping[type[Query], dict[str, Any]]) -> list[dict[str, Any]]:
     if query is None:
         return []
-    found = []
+    parameters = []
     for name, schema in schemas[query]["properties"].items():
-        shown = {key: value for key, value in schema.items() if key != "description"}
+        schema_shown = {key: value for key, value in schema.items() if key != "description"}
         words = [schema["description"]]
         if name in query.NULLABLE:
             words.append(EMPTY_MEANS_DEFAULT)
-            shown["type"] = [shown["type"], "null"]
-        parameter = {"name": name, "in": "query", "description": ". ".join(words), "schema": shown}
+            schema_shown["type"] = [schema_shown["type"], "null"]
+        parameter = {"name": name, "in": "query", "description": ". ".join(words), "schema": schema_shown}
         if name not in query.NEVER_EMPTY:
             parameter["allowEmptyValue"] = True
         if schema.get("type") == "array":
             parameter |= {"style": "form", "explode": False}
-        found.append(parameter)
-    return found
+        parameters.append(parameter)
+    return parameters
 
 
 def header_parameters(target: Endpoint) -> list[dict[str, Any]]:
@@ -254,14 +258,14 @@ def responses(base_url: str, target: Endpoint, operation: Operation) -> dict[str
 
 
 def _usual_problems(target: Endpoint) -> set[int]:
-    found = {400, 401, 405, 408, 413, 429, 431, 500, 503}
+    statuses = {400, 401, 405, 408, 413, 429, 431, 500, 503}
     if target.scope == "write":
-        found.add(403)
+        statuses.add(403)
     if target.resource is not None:
-        found.add(404)
+        statuses.add(404)
     if target.body is not None:
-        found.add(415)
-    return found
+        statuses.add(415)
+    return statuses
 
 
 def _problem(base_url: str, status: int, target: Endpoint, operation: Operation) -> dict[str, Any]:

@@ -64,8 +64,8 @@ def _renderer() -> Callable[[str, dict[str, Any]], str]:
 
 def _code(text: str) -> Markup:
     """Return the text with backticks as code and pairs of stars as bold."""
-    shown = _BACKTICKS.sub(r"<code>\1</code>", str(escape(text)))
-    return Markup(_BOLD.sub(r"<strong>\1</strong>", shown))  # noqa: S704  # escaped right here
+    escaped = _BACKTICKS.sub(r"<code>\1</code>", str(escape(text)))
+    return Markup(_BOLD.sub(r"<strong>\1</strong>", escaped))  # noqa: S704  # escaped right here
 
 
 def _prose(text: str) -> Markup:
@@ -189,8 +189,8 @@ async def show_home(rt: Runtime, request: Request) -> Response:
     base_url = rt.settings.base_url
     if prefers_page(request):
         return respond("home.html", base_url=base_url, links=LINKS)
-    shown = {"name": "socialpub", **{link.name: base_url + link.path for link in LINKS}}
-    return JSONResponse(shown, headers={"vary": "Accept"})
+    document = {"name": "socialpub", **{link.name: base_url + link.path for link in LINKS}}
+    return JSONResponse(document, headers={"vary": "Accept"})
 
 
 @public

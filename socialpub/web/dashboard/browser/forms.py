@@ -39,8 +39,8 @@ class Form:
 
     def text(self, name: str) -> str:
         """Return the last value with this name, with Unix line ends."""
-        found = self.texts(name)
-        return found[-1] if found else ""
+        texts = self.texts(name)
+        return texts[-1] if texts else ""
 
     def texts(self, name: str) -> list[str]:
         return [value.replace("\r\n", "\n") for key, value in self.fields if key == name]
@@ -102,34 +102,34 @@ class ListFilter:
         return None
 
     def choices(self, name: str, known: Collection[str], what: str) -> tuple[str, ...]:
-        given = [one for text in self.query.texts(name) for one in text.split(",") if one]
-        for unknown in given:
+        chosen = [choice for text in self.query.texts(name) for choice in text.split(",") if choice]
+        for unknown in chosen:
             if unknown not in known:
                 self.errors[name] = f"“{unknown[:MAX_QUOTED_LETTERS]}” is not a known {what}."
                 break
-        self.several[name] = tuple(dict.fromkeys(one for one in given if one in known))
+        self.several[name] = tuple(dict.fromkeys(choice for choice in chosen if choice in known))
         return self.several[name]
 
     def day(self, name: str, *, end: bool = False) -> str | None:
         text = self.text(name)
-        found = times.read_day(text, self.zone, end=end) if text else None
-        if text and found is None:
+        instant = times.read_day(text, self.zone, end=end) if text else None
+        if text and instant is None:
             self.errors[name] = "This is not a date. Write it like 2026-11-30."
-        return None if found is None else stamp(found)
+        return None if instant is None else stamp(instant)
 
     def instant(self, name: str, *, end: bool = False) -> str | None:
         text = self.text(name)
         if text is None:
             return None
-        found = times.read_time(text, self.zone)
-        if found is not None and end:
-            found += _REST_OF_MINUTE
-        if found is None:
+        instant = times.read_time(text, self.zone)
+        if instant is not None and end:
+            instant += _REST_OF_MINUTE
+        if instant is None:
             with contextlib.suppress(PydanticCustomError):
-                found = read_instant(text)
-        if found is None:
+                instant = read_instant(text)
+        if instant is None:
             quoted = f"“{text[:MAX_QUOTED_LETTERS]}”"
             self.errors[name] = f"{quoted} is not a date and time. Write it like 2026-11-25T09:00."
             return None
-        self.shown[name] = f"{times.to_local(found, self.zone):%Y-%m-%dT%H:%M}"
-        return stamp(found)
+        self.shown[name] = f"{times.to_local(instant, self.zone):%Y-%m-%dT%H:%M}"
+        return stamp(instant)

@@ -56,14 +56,14 @@ def to_local(instant: datetime, zone: tzinfo) -> datetime:
 
 def format_time(instant: datetime, zone: tzinfo, *, seconds: bool = False) -> str:
     """Return `22 Nov 2026, 10:00 CET`, or with `seconds` `22 Nov 2026, 10:00:30 CET`."""
-    shown = to_local(instant, zone)
-    return f"{_date(shown)}, {shown:%H:%M}{f':{shown:%S}' if seconds else ''} {zone_abbreviation(shown)}"
+    local = to_local(instant, zone)
+    return f"{_date(local)}, {local:%H:%M}{f':{local:%S}' if seconds else ''} {zone_abbreviation(local)}"
 
 
 def format_exactly(instant: datetime, zone: tzinfo) -> str:
     """Return `22 Nov 2026, 10:00:30 CET`. Seconds are left out if they are zero."""
-    shown = to_local(instant, zone)
-    return f"{_date(shown)}, {_field_value(shown).partition('T')[2]} {zone_abbreviation(shown)}"
+    local = to_local(instant, zone)
+    return f"{_date(local)}, {_field_value(local).partition('T')[2]} {zone_abbreviation(local)}"
 
 
 def _relative(instant: datetime, now: datetime) -> str:
@@ -114,12 +114,12 @@ class LocalTime:
     @property
     def choices(self) -> list[tuple[str, str]]:
         """`FIRST` and `SECOND` with their names, `02:30 CEST (UTC+2)`."""
-        found = []
+        choices = []
         for which, instant in zip((FIRST, SECOND), self.instants, strict=False):
-            shown = to_local(instant, self.zone)
-            zone, offset = zone_abbreviation(shown), _offset(shown)
-            found.append((which, f"{shown:%H:%M} {zone}" if zone == offset else f"{shown:%H:%M} {zone} ({offset})"))
-        return found
+            local = to_local(instant, self.zone)
+            zone, offset = zone_abbreviation(local), _offset(local)
+            choices.append((which, f"{local:%H:%M} {zone}" if zone == offset else f"{local:%H:%M} {zone} ({offset})"))
+        return choices
 
     @property
     def problem(self) -> str:
@@ -140,11 +140,11 @@ def read_local(text: str, zone: tzinfo) -> LocalTime | None:
         if local.tzinfo is not None:
             return None
         instants = [local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)]
-        shown = [instant.astimezone(zone).replace(tzinfo=None, fold=0) for instant in instants]
+        locals_again = [instant.astimezone(zone).replace(tzinfo=None, fold=0) for instant in instants]
     except (ValueError, OverflowError):
         return None
-    found = dict.fromkeys(instant for instant, again in zip(instants, shown, strict=True) if again == local)
-    return LocalTime(local, zone, tuple(found))
+    candidates = dict.fromkeys(instant for instant, again in zip(instants, locals_again, strict=True) if again == local)
+    return LocalTime(local, zone, tuple(candidates))
 
 
 def which_time(instant: datetime, zone: tzinfo) -> str:
@@ -190,8 +190,8 @@ def read_time(text: str, zone: tzinfo) -> datetime | None:
 
     A skipped time uses the offset before the change. A repeated time is the first one.
     """
-    found = read_local(text, zone)
-    return None if found is None else found.local.replace(tzinfo=zone).astimezone(UTC)
+    candidates = read_local(text, zone)
+    return None if candidates is None else candidates.local.replace(tzinfo=zone).astimezone(UTC)
 
 
 def read_day(text: str, zone: tzinfo, *, end: bool = False) -> datetime | None:

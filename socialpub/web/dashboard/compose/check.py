@@ -85,8 +85,8 @@ async def check_form(
     # In a thread, because measuring texts and opening files takes time.
     checked, post = await rt.read_in_thread(ask_networks)
     guidelines = _check_guidelines(form, context, post)
-    refusals = _locate_refusals(form, context, checked, known={one.anchor for one in guidelines})
-    without_problems = [context.names[one.profile_id] for one in checked if not one.problems]
+    refusals = _locate_refusals(form, context, checked, known={guideline.anchor for guideline in guidelines})
+    without_problems = [context.names[delivery.profile_id] for delivery in checked if not delivery.problems]
     messages = Messages(
         [*files, *guidelines, *refusals],
         notes=_list_notes(context, checked),
@@ -112,20 +112,20 @@ def _check_time(rt: Runtime, form: ComposeForm, editing: str | None) -> list[Fie
         named = stamp(form.named_instant) if form.named_instant else None
         is_old = edited is not None and edited.scheduled_at == named
         return [FieldError(("when",), NOT_NOW)] if form.time and not is_old else []
-    found = []
+    problems = []
     local = form.local_time
     if not times.is_zone(form.zone):
-        found.append(FieldError(("zone",), "choose a zone from the list"))
+        problems.append(FieldError(("zone",), "choose a zone from the list"))
     elif local is not None and form.scheduled_at is None:
-        found.append(FieldError(("post", "scheduledAt"), local.problem))
+        problems.append(FieldError(("post", "scheduledAt"), local.problem))
     if local is None:
-        found.append(FieldError(("post", "scheduledAt"), "choose a date and a time"))
-    return found
+        problems.append(FieldError(("post", "scheduledAt"), "choose a date and a time"))
+    return problems
 
 
 def _check_guidelines(form: ComposeForm, context: FormContext, post: Content | None) -> list[FormProblem]:
     """Check TikTok's guidelines, which require explicit choices by the owner."""
-    creators = [context.creators[one] for one in form.draft.profiles if one in context.creators]
+    creators = [context.creators[profile_id] for profile_id in form.draft.profiles if profile_id in context.creators]
     if not creators:
         return []
     chosen = form.options.get("tiktok", {})
@@ -149,20 +149,20 @@ def _locate_refusals(
     form: ComposeForm, context: FormContext, checked: Sequence[CheckedDelivery], known: set[str]
 ) -> list[FormProblem]:
     names: dict[FieldError, list[str]] = {}
-    for one in checked:
-        for problem in one.problems:
-            names.setdefault(problem, []).append(context.names[one.profile_id])
-    found = []
+    for delivery in checked:
+        for problem in delivery.problems:
+            names.setdefault(problem, []).append(context.names[delivery.profile_id])
+    refusals = []
     for problem, concerned in names.items():
-        found += _locate([problem], form, context, _list_names(concerned) if len(checked) > 1 else None)
-    return [problem for problem in found if problem.anchor not in known]
+        refusals += _locate([problem], form, context, _list_names(concerned) if len(checked) > 1 else None)
+    return [problem for problem in refusals if problem.anchor not in known]
 
 
 def _list_notes(context: FormContext, checked: Sequence[CheckedDelivery]) -> list[tuple[str, Sequence[str]]]:
     names: dict[tuple[str, ...], list[str]] = {}
-    for one in checked:
-        if one.notes:
-            names.setdefault(tuple(one.notes), []).append(context.names[one.profile_id])
+    for delivery in checked:
+        if delivery.notes:
+            names.setdefault(tuple(delivery.notes), []).append(context.names[delivery.profile_id])
     return [(_list_names(concerned), notes) for notes, concerned in names.items()]
 
 
@@ -174,13 +174,13 @@ def _locate(
     errors: Iterable[FieldError], form: ComposeForm, context: FormContext, profile: str | None = None
 ) -> list[FormProblem]:
     """Return each problem once, at its field. `profile` is the name of the refusing profile."""
-    found = []
+    problems = []
     for error in errors:
         anchor, label = _find_field(tuple(error.path), form, context.names)
         if profile is not None:
             label = f"{profile}: {label}"
-        found.append(FormProblem(anchor, label, _message_for(error)))
-    return list(dict.fromkeys(found))
+        problems.append(FormProblem(anchor, label, _message_for(error)))
+    return list(dict.fromkeys(problems))
 
 
 def _find_field(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tuple[str, str]:

@@ -102,19 +102,19 @@ class ComposeForm:
         return body
 
     def sent_options(self, networks: Collection[str], *, only_photos: bool) -> dict[str, dict[str, Any]]:
-        given = {name: dict(self.options.get(name, {})) for name in LABELS if name in networks}
-        if "tiktok" in given:
-            given["tiktok"] = creator.select_used_choices(given["tiktok"], only_photos=only_photos)
-        return {name: options for name, options in given.items() if options}
+        by_network = {name: dict(self.options.get(name, {})) for name in LABELS if name in networks}
+        if "tiktok" in by_network:
+            by_network["tiktok"] = creator.select_used_choices(by_network["tiktok"], only_photos=only_photos)
+        return {name: options for name, options in by_network.items() if options}
 
     def changed_fields(self, draft: Draft, post: Mapping[str, Any], *, only_photos: bool) -> frozenset[str]:
         """Return the fields of the checked draft that differ from the post, as a browser shows the post."""
-        shown = from_post(post, times.find_zone(self.zone), whole=True)
-        ours, theirs = (one.sent_options(LABELS, only_photos=only_photos) for one in (self, shown))
+        stored = from_post(post, times.find_zone(self.zone), whole=True)
+        ours, theirs = (form.sent_options(LABELS, only_photos=only_photos) for form in (self, stored))
         same = {
-            "body": (draft.body or "") == shown.text,
+            "body": (draft.body or "") == stored.text,
             "scheduled_at": (stamp(draft.scheduled_at) if draft.scheduled_at else None) == post.get("scheduledAt"),
-            "media": _as_shown(draft.media) == _as_shown(shown.draft.media),
+            "media": _as_shown(draft.media) == _as_shown(stored.draft.media),
             "options": all(_as_sent(name, ours) == _as_sent(name, theirs) for name in LABELS),
         }
         return frozenset(name for name, is_same in same.items() if not is_same)
@@ -126,8 +126,10 @@ def _as_shown(media: tuple[DraftMedia, ...]) -> list[tuple[str, str]]:
 
 def _as_sent(network: str, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the value of each option of a network: a missing option has its default."""
-    given = {key: _one_line(one) if isinstance(one, str) else one for key, one in options.get(network, {}).items()}
-    return {option.name: option.default for option in OPTIONS[network]} | given
+    options_given = {
+        key: _one_line(value) if isinstance(value, str) else value for key, value in options.get(network, {}).items()
+    }
+    return {option.name: option.default for option in OPTIONS[network]} | options_given
 
 
 def _one_line(text: str) -> str:
@@ -136,11 +138,13 @@ def _one_line(text: str) -> str:
 
 
 def read_form(form: Form, zone: tzinfo) -> ComposeForm:
-    artifacts = dict.fromkeys(one for one in map(parse_id, form.texts("artifact")) if one)
+    artifacts = dict.fromkeys(artifact_id for artifact_id in map(parse_id, form.texts("artifact")) if artifact_id)
     draft = Draft(
         body=form.text("body"),
-        profiles=tuple(dict.fromkeys(one for one in map(parse_id, form.texts("profiles")) if one)),
-        media=tuple(DraftMedia(one, form.text(f"alt.{one}").strip() or None) for one in artifacts),
+        profiles=tuple(dict.fromkeys(profile_id for profile_id in map(parse_id, form.texts("profiles")) if profile_id)),
+        media=tuple(
+            DraftMedia(artifact_id, form.text(f"alt.{artifact_id}").strip() or None) for artifact_id in artifacts
+        ),
         options={name: option_fields.read_options(form, name) for name in LABELS},
     )
     return ComposeForm(
@@ -162,7 +166,7 @@ def from_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeF
     networks = dict.fromkeys(delivery["provider"] for delivery in post["deliveries"])
     options = {network: _common_options(network, post["deliveries"]) for network in networks}
     if not whole:
-        options = {network: reusable_options(network, given) for network, given in options.items()}
+        options = {network: reusable_options(network, of_network) for network, of_network in options.items()}
     at = post.get("scheduledAt") if whole else None
     draft = Draft(
         body=post.get("body"),
@@ -186,8 +190,12 @@ def _common_options(network: str, deliveries: list[dict[str, Any]]) -> dict[str,
     """Return the options that all deliveries of a network share. The others come from the defaults of each profile."""
     table = OPTIONS[network]
     first, *others = (
-        {one.name: given[key] for one in table if (key := spelled(one.name, table, given)) is not None}
-        for given in (delivery["providerOptions"] for delivery in deliveries if delivery["provider"] == network)
+        {
+            option.name: of_delivery[key]
+            for option in table
+            if (key := spelled(option.name, table, of_delivery)) is not None
+        }
+        for of_delivery in (delivery["providerOptions"] for delivery in deliveries if delivery["provider"] == network)
     )
     return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
 

@@ -93,10 +93,10 @@ class Messages:
 
 def by_field(problems: Iterable[FormProblem]) -> dict[str, str]:
     """Return the messages of each field by the id of the field."""
-    found: dict[str, list[str]] = {}
+    messages: dict[str, list[str]] = {}
     for problem in problems:
-        found.setdefault(problem.anchor, []).append(problem.sentence)
-    return {anchor: " ".join(dict.fromkeys(sentences)) for anchor, sentences in found.items()}
+        messages.setdefault(problem.anchor, []).append(problem.sentence)
+    return {anchor: " ".join(dict.fromkeys(sentences)) for anchor, sentences in messages.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class FormContext:
 
     @property
     def networks(self) -> list[str]:
-        known = {row.provider for row in self.connected}
-        return [name for name in LABELS if name in known]
+        networks = {row.provider for row in self.connected}
+        return [name for name in LABELS if name in networks]
 
     def chosen_networks(self, profiles: Collection[str]) -> set[str]:
         return {row.provider for row in self.connected if row.id in profiles}
@@ -152,7 +152,7 @@ async def load_context(visit: Visit, *, refresh: bool = False, only: Sequence[st
         connected = [row for row in rows if row.id in only]
     tiktok = [row for row in connected if row.provider == "tiktok" and row.status != ProfileStatus.DISCONNECTED]
     creators = await asyncio.gather(*(_ask_creator(visit, row, refresh=refresh) for row in tiktok))
-    return FormContext(connected, only is not None, {one.profile_id: one for one in creators})
+    return FormContext(connected, only is not None, {creator.profile_id: creator for creator in creators})
 
 
 async def _ask_creator(visit: Visit, row: ProfileRow, *, refresh: bool) -> Creator:
@@ -185,13 +185,13 @@ async def ask_choices(visit: Visit, profile: ProfileRow, shown: Mapping[str, Any
     board_id = str(shown.get(choices.BOARD, ""))
     try:
         async with asyncio.timeout(CHOICES_TIMEOUT_SECONDS):
-            known = await choices.load(visit.rt, profile, board_id, Surface.DASHBOARD)
+            loaded = await choices.load(visit.rt, profile, board_id, Surface.DASHBOARD)
     except TimeoutError:
         label = visit.rt.providers[profile.provider].label
         return NetworkChoices(unknown=f"{label} did not answer in time. Reload this page in a moment.")
     except OperatorError as error:
         return NetworkChoices(unknown=error.sentence)
-    return _with_board_in_sections(known, board_id)
+    return _with_board_in_sections(loaded, board_id)
 
 
 def _with_board_in_sections(known: NetworkChoices, board_id: str) -> NetworkChoices:
@@ -200,9 +200,9 @@ def _with_board_in_sections(known: NetworkChoices, board_id: str) -> NetworkChoi
         return replace(known, choices={})
     if choices.BOARD not in known.choices:
         return known
-    board = next((one.label for one in known.choices[choices.BOARD] if one.value == board_id), "")
+    board = next((choice.label for choice in known.choices[choices.BOARD] if choice.value == board_id), "")
     sections = known.choices.get(choices.SECTION, ())
-    named = [OptionChoice(f"{board_id}/{one.value}", f"{board}: {one.label}") for one in sections]
+    named = [OptionChoice(f"{board_id}/{choice.value}", f"{board}: {choice.label}") for choice in sections]
     return replace(known, choices={**known.choices, choices.SECTION: named})
 
 
@@ -246,15 +246,15 @@ async def show(
 async def _fields(
     visit: Visit, form: ComposeForm, context: FormContext, at_field: Mapping[str, str]
 ) -> dict[str, dict[str, OptionField]]:
-    known = await _board_choices(visit, form, context)
+    board_choices = await _board_choices(visit, form, context)
     for network in context.networks:
         keys = [key for key, of in option_fields.ARTIFACTS.items() if of == network]
         if keys:
             chosen = [str(value) for key in keys if (value := form.options.get(network, {}).get(key))]
             offered = dict.fromkeys(keys, media.offered_images(visit.rt, form, chosen))
-            before = known.get(network, NetworkChoices())
-            known[network] = replace(before, choices={**before.choices, **offered})
-    return {name: _options(name, form, context, at_field, known.get(name)) for name in context.networks}
+            before = board_choices.get(network, NetworkChoices())
+            board_choices[network] = replace(before, choices={**before.choices, **offered})
+    return {name: _options(name, form, context, at_field, board_choices.get(name)) for name in context.networks}
 
 
 def _options(
@@ -270,26 +270,26 @@ def _options(
             stored[key] = VARIOUS
     start = f"options-{network}-"
     errors = {anchor.removeprefix(start): text for anchor, text in at_field.items() if anchor.startswith(start)}
-    shown = form.options.get(network, {})
+    options = form.options.get(network, {})
     return option_fields.build_fields(
-        network, shown, stored=stored, blank="Profile default", errors=errors, known=known
+        network, options, stored=stored, blank="Profile default", errors=errors, known=known
     )
 
 
 async def _board_choices(visit: Visit, form: ComposeForm, context: FormContext) -> dict[str, NetworkChoices]:
     rows = context.of_network("pinterest", form.draft.profiles) if "pinterest" in context.networks else []
-    shown = form.options.get("pinterest", {})
-    found = await asyncio.gather(
-        *(ask_choices(visit, profile, shown) for row in rows if (profile := profile_rows.find(visit.rt.db, row.id)))
+    options = form.options.get("pinterest", {})
+    loaded = await asyncio.gather(
+        *(ask_choices(visit, profile, options) for row in rows if (profile := profile_rows.find(visit.rt.db, row.id)))
     )
-    if not found:
+    if not loaded:
         return {}
     by_key: dict[str, list[OptionChoice]] = {}
-    for row, one in zip(rows, found, strict=True):
-        for key, offered in one.choices.items():
+    for row, of_account in zip(rows, loaded, strict=True):
+        for key, offered in of_account.choices.items():
             name = f" – {context.names[row.id]}" if len(rows) > 1 else ""
             by_key.setdefault(key, []).extend(OptionChoice(item.value, item.label + name) for item in offered)
-    unknown = " ".join(dict.fromkeys(one.unknown for one in found if one.unknown))
+    unknown = " ".join(dict.fromkeys(of_account.unknown for of_account in loaded if of_account.unknown))
     if unknown:
         # With unknown boards of one account, the owner enters an id.
         by_key = {}
@@ -318,13 +318,13 @@ def _tiktok(rt: Runtime, form: ComposeForm, context: FormContext) -> dict[str, A
     if not context.creators:
         return None
     creators = [context.creators.get(row.id) for row in context.of_network("tiktok", form.draft.profiles)]
-    answered = [one for one in creators if one and one.levels]
+    answered = [of_account for of_account in creators if of_account and of_account.levels]
     levels = answered[0].levels if answered else ()
-    common = [level for level in levels if all(level in one.levels for one in answered)]
+    common = [level for level in levels if all(level in of_account.levels for of_account in answered)]
     chosen, limits = form.options.get("tiktok", {}), rt.providers["tiktok"].app_limits()
     modes = (DRAFT, DIRECT) if limits else (DIRECT, DRAFT)
     gone = chosen.get("privacyLevel")
-    locked = {name: bool(answered) and all(name in one.off for one in answered) for name in INTERACTIONS}
+    locked = {name: bool(answered) and all(name in of_account.off for of_account in answered) for name in INTERACTIONS}
     return {
         "creators": list(context.creators.values()),
         "levels": [OptionChoice(level, value_label(level)) for level in common],

@@ -139,7 +139,7 @@ async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
 
 def attach(form: ComposeForm, kept: KeptFiles) -> ComposeForm:
     """Return the form with these files: media at the end, images of options in their fields."""
-    media = (*form.draft.media, *(DraftMedia(one) for one in kept.artifact_ids))
+    media = (*form.draft.media, *(DraftMedia(artifact_id) for artifact_id in kept.artifact_ids))
     return form.with_draft(media=media, options=option_fields.with_uploads(form.options, kept.of_options))
 
 
@@ -162,7 +162,7 @@ class AttachedMedia:
 
 
 def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
-    found = []
+    items = []
     for item in form.draft.media:
         row = artifact_rows.find(rt.db, item.artifact_id)
         kind, file_name, size_bytes, facts = "image", "removed file", 0, {}
@@ -170,23 +170,23 @@ def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
             kind, file_name, size_bytes = row.kind or kind, row.file_name, row.size_bytes or row.declared_bytes
             facts = json.loads(row.facts or "{}")
         seconds, note, fault = facts.get("duration_seconds"), position_note(facts), uploads.explain_unusable(row)
-        found.append(AttachedMedia(item.artifact_id, item.alt or "", kind, file_name, size_bytes, seconds, note, fault))
-    return found
+        items.append(AttachedMedia(item.artifact_id, item.alt or "", kind, file_name, size_bytes, seconds, note, fault))
+    return items
 
 
 def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> list[OptionChoice]:
     """Return images that an option can use: from the form, the chosen images, and the newest uploads."""
     named = [
         row
-        for one in (*(item.artifact_id for item in form.draft.media), *chosen)
-        if (row := artifact_rows.find(rt.db, one))
+        for artifact_id in (*(item.artifact_id for item in form.draft.media), *chosen)
+        if (row := artifact_rows.find(rt.db, artifact_id))
     ]
     images = [row for row in named if row.kind == "image" and uploads.explain_unusable(row) is None]
-    found = {row.id: OptionChoice(row.id, row.file_name) for row in images}
+    choices = {row.id: OptionChoice(row.id, row.file_name) for row in images}
     for image in artifact_rows.newest_images(rt.db, MAX_OFFERED_IMAGES):
-        if len(found) < MAX_OFFERED_IMAGES:
-            found.setdefault(image.id, OptionChoice(image.id, image.file_name))
-    return list(found.values())
+        if len(choices) < MAX_OFFERED_IMAGES:
+            choices.setdefault(image.id, OptionChoice(image.id, image.file_name))
+    return list(choices.values())
 
 
 def only_photos(rt: Runtime, form: ComposeForm) -> bool:

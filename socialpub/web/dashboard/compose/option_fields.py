@@ -104,7 +104,7 @@ def value_text(key: str, given: Any) -> str:
         case str():
             return value_label(given)
         case list():
-            return ", ".join(value_text(key, one) for one in given)
+            return ", ".join(value_text(key, item) for item in given)
         case _:
             return str(given)
 
@@ -173,7 +173,7 @@ def build_fields(
     the word `blank`. Otherwise the default applies: the text in `defaults`, or the default in the table.
     """
     known, stored, errors, defaults = known or NetworkChoices(), stored or {}, errors or {}, defaults or {}
-    found = {}
+    fields = {}
     for option in OPTIONS[network]:
         key, value = option.name, shown.get(option.name)
         if option.closed and not value:
@@ -190,7 +190,7 @@ def build_fields(
             choices = (OptionChoice("", NO_IMAGE), *choices)
         limited = option.type in (OptionType.TEXT, OptionType.LINK, OptionType.DIGITS, OptionType.INTEGER)
         chosen_from = control in ("select", "boxes", "images")
-        found[key] = OptionField(
+        fields[key] = OptionField(
             name=f"{PREFIX}{network}.{key}",
             key=key,
             label=OPTION_LABELS[key],
@@ -206,41 +206,41 @@ def build_fields(
             maximum=option.maximum if limited else None,
             of_one_post=option.of_one_post,
         )
-    return found
+    return fields
 
 
 def read_options(form: Form, network: str) -> dict[str, Any]:
     """Return the options of the form, without blank options."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for option in OPTIONS[network]:
         texts = [text.strip() for text in form.texts(f"{PREFIX}{network}.{option.name}")]
         if option.type is OptionType.CHOICES:
-            found[option.name] = [text for text in texts if text] or None
+            options[option.name] = [text for text in texts if text] or None
         elif option.type is OptionType.LANGUAGES:
-            found[option.name] = [one.strip() for one in "".join(texts[-1:]).split(",") if one.strip()] or None
+            options[option.name] = [item.strip() for item in "".join(texts[-1:]).split(",") if item.strip()] or None
         elif texts:
-            found[option.name] = _value(option, texts[-1])
-    return _without_foreign_section({key: value for key, value in found.items() if value is not None})
+            options[option.name] = _value(option, texts[-1])
+    return _without_foreign_section({key: value for key, value in options.items() if value is not None})
 
 
 def with_uploads(options: Mapping[str, Mapping[str, Any]], uploads: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """Return the options with the uploaded artifacts."""
-    found = {network: dict(given) for network, given in options.items()}
+    with_files = {network: dict(of_network) for network, of_network in options.items()}
     for name, artifact_id in uploads.items():
         network, _, key = name.removeprefix(PREFIX).removesuffix(UPLOAD).partition(".")
         if ARTIFACTS.get(key) == network:
-            found.setdefault(network, {})[key] = artifact_id
-    return found
+            with_files.setdefault(network, {})[key] = artifact_id
+    return with_files
 
 
 def errors_of(network: str, errors: Sequence[FieldError]) -> dict[str, str]:
     """Return the messages about options of this network by key."""
-    found: dict[str, str] = {}
+    messages: dict[str, str] = {}
     for error in errors:
         if error.path[:2] == ("providerOptions", network) and len(error.path) > 2:
             key = str(error.path[2])
-            found[key] = with_form_name(key, error.message)
-    return found
+            messages[key] = with_form_name(key, error.message)
+    return messages
 
 
 def _value(option: Option, text: str) -> Any:
@@ -270,28 +270,30 @@ def _control(
         case OptionType.BOOLEAN:
             words = [(text, value_text(option.name, text == "true").capitalize()) for text in ("true", "false")]
             allowed_first = option.name in DENIALS
-            return "select", tuple(OptionChoice(*one) for one in (reversed(words) if allowed_first else words))
+            return "select", tuple(OptionChoice(*word) for word in (reversed(words) if allowed_first else words))
         case OptionType.ARTIFACT if offered is not None:
-            is_there = not value or any(one.value == value for one in offered)
+            is_there = not value or any(word.value == value for word in offered)
             return "images", (*offered, *(() if is_there else (OptionChoice(value, "Removed file"),)))
         case OptionType.CHOICES:
-            return "boxes", tuple(OptionChoice(one, value_label(one)) for one in option.values)
+            return "boxes", tuple(OptionChoice(word, value_label(word)) for word in option.values)
         case OptionType.CHOICE if offered is None:
-            return "select", tuple(OptionChoice(one, value_label(one)) for one in option.values)
+            return "select", tuple(OptionChoice(word, value_label(word)) for word in option.values)
         case OptionType.INTEGER:
             return "number", ()
         case OptionType.LINK:
             return "url", ()
     if offered is None:
         return "text", ()
-    if value and not any(value in (one.value, one.value.rpartition("/")[2]) for one in offered):
+    if value and not any(value in (word.value, word.value.rpartition("/")[2]) for word in offered):
         gone = OptionChoice(value, f"{value_label(value)} (not available now)")
         return "select", (*offered, gone)
     return "select", tuple(offered)
 
 
 def _label(choices: Sequence[OptionChoice], value: Any) -> str | None:
-    return next((one.label for one in choices if _text(value) in (one.value, one.value.rpartition("/")[2])), None)
+    return next(
+        (choice.label for choice in choices if _text(value) in (choice.value, choice.value.rpartition("/")[2])), None
+    )
 
 
 def _text(value: Any) -> str:

@@ -54,11 +54,13 @@ async def show(rt: Runtime, visit: Visit) -> Response:
     elif visit.query.text("from"):
         post = load_post(rt, visit.query.text("from"))
         form = replace(compose_form.from_post(post, visit.zone, whole=False), equal_post=post["id"])
-    known = [row.id for row in context.connected]
-    wanted = [one for text in visit.query.texts("profiles") for one in text.split(",")] or form.draft.profiles
-    form = form.with_draft(profiles=tuple(one for one in known if one in wanted))
-    if not form.draft.profiles and len(known) == 1:
-        form = form.with_draft(profiles=tuple(known))
+    profile_ids = [row.id for row in context.connected]
+    wanted = [
+        profile_id for text in visit.query.texts("profiles") for profile_id in text.split(",")
+    ] or form.draft.profiles
+    form = form.with_draft(profiles=tuple(profile_id for profile_id in profile_ids if profile_id in wanted))
+    if not form.draft.profiles and len(profile_ids) == 1:
+        form = form.with_draft(profiles=tuple(profile_ids))
     at = times.read_query_time(visit.query.text("at"), visit.zone)
     if at is not None:
         form = replace(form, when=compose_form.AT, time=at[0], which=at[1])
@@ -68,12 +70,14 @@ async def show(rt: Runtime, visit: Visit) -> Response:
 def _failed(visit: Visit, post: Post, outlook: RetryOutlook) -> tuple[ComposeForm, Messages]:
     """Return the content of the failed deliveries and the reasons."""
     positions = {row.position for row in outlook.certain}
-    failed = {**post, "deliveries": [one for at, one in enumerate(post["deliveries"]) if at in positions]}
+    failed = {**post, "deliveries": [delivery for at, delivery in enumerate(post["deliveries"]) if at in positions]}
     # A reconnected account can have a new profile.
-    found = (profile_rows.connected(visit.rt.db, row.provider, row.account_id) for row in outlook.certain)
+    connected = (profile_rows.connected(visit.rt.db, row.provider, row.account_id) for row in outlook.certain)
     form = compose_form.from_post(failed, visit.zone, whole=True)
-    form = replace(form.with_draft(profiles=tuple(one for one in found if one)), failed_post=post["id"])
-    reasons = [f"{labels.list_accounts([one])}: {one['errorMessage']}" for one in failed["deliveries"]]
+    form = replace(
+        form.with_draft(profiles=tuple(profile_id for profile_id in connected if profile_id)), failed_post=post["id"]
+    )
+    reasons = [f"{labels.list_accounts([delivery])}: {delivery['errorMessage']}" for delivery in failed["deliveries"]]
     return form.without_time(), Messages(notice=" ".join((FAILED, *reasons)))
 
 
@@ -86,11 +90,11 @@ async def submit(rt: Runtime, visit: Visit) -> Response:
         sent = [[name, text] for name, text in received.form.fields if name not in (security.CSRF_FIELD, "do")]
         key = submissions.request_key(form.form_id, visit.path, sent, received.fingerprints)
         try:
-            kept = idempotency.find(rt.db, key, rt.now())
+            stored = idempotency.find(rt.db, key, rt.now())
         except Conflict:
             return await _sent_before(visit, form, received)
-        if kept is not None and received.form.text("do") != "check":
-            return visit.go(f"/posts/{kept.location}", status=submissions.SUBMITTED)
+        if stored is not None and received.form.text("do") != "check":
+            return visit.go(f"/posts/{stored.location}", status=submissions.SUBMITTED)
 
         context = await load_context(visit)
 
@@ -130,7 +134,7 @@ async def _copy(visit: Visit, form: ComposeForm, received: FilesForm) -> Respons
     wanted = {delivery["profileId"] for delivery in post["deliveries"]}
     form = form.with_draft(
         profiles=tuple(row.id for row in context.connected if row.id in wanted),
-        options={name: compose_form.reusable_options(name, given) for name, given in form.options.items()},
+        options={name: compose_form.reusable_options(name, of_network) for name, of_network in form.options.items()},
     )
     form = replace(form, form_id=submissions.new_id(), disclosed=False, version="")
     if form.scheduled_at is None or form.scheduled_at <= visit.now:
@@ -148,15 +152,15 @@ async def _handle(
     editing: str | None = None,
 ) -> Response:
     """Handle the pressed button. `do` creates or edits the post."""
-    kept = await media.keep_files(visit.rt, received)
+    artifacts = await media.keep_files(visit.rt, received)
     sent = received.form
     artifact_id, _, direction = sent.text("move").partition(":")
-    form = media.attach(form, kept).moved(artifact_id, direction).without(sent.text("remove"))
+    form = media.attach(form, artifacts).moved(artifact_id, direction).without(sent.text("remove"))
     only_changed = sent.ticked("move") or sent.ticked("remove")
     if only_changed:
-        checked = check.check_files(kept.refused)
+        checked = check.check_files(artifacts.refused)
     else:
-        checked = await check.check_form(visit.rt, form, context, kept.refused, editing=editing)
+        checked = await check.check_form(visit.rt, form, context, artifacts.refused, editing=editing)
     acts = sent.text("do") in ("publish", "anyway") and not only_changed
     if acts and checked.is_acceptable(anyway=sent.text("do") == "anyway"):
         assert checked.draft is not None
@@ -214,17 +218,17 @@ async def save(rt: Runtime, visit: Visit) -> Response:
             return await _ended(visit, await media.attach_files(rt, form, received), context, post["id"])
 
         async def change(form: ComposeForm, draft: Draft) -> Response:
-            given = form.changed_fields(draft, post, only_photos=media.only_photos(rt, form))
-            if not given:  # with another version, the same form was submitted twice
+            changes = form.changed_fields(draft, post, only_photos=media.only_photos(rt, form))
+            if not changes:  # with another version, the same form was submitted twice
                 status = submissions.SAME if form.version == post["updatedAt"] else EDITED
                 return visit.go(f"/posts/{post['id']}", status=status)
             try:
-                await rt.write_soon(submissions.edit_version, post["id"], form.version, replace(draft, given=given))
+                await rt.write_soon(submissions.edit_version, post["id"], form.version, replace(draft, given=changes))
             except ChangedMeanwhile:
                 present = load_post(rt, post["id"])
                 messages = Messages(message=f"{submissions.CHANGED_MEANWHILE} {SAVE_AGAIN}", present=present)
-                shown = replace(form, version=present["updatedAt"])
-                return await form_page.show(visit, shown, context, messages, http_status=409, editing=post["id"])
+                present_form = replace(form, version=present["updatedAt"])
+                return await form_page.show(visit, present_form, context, messages, http_status=409, editing=post["id"])
             except Conflict:
                 return await _ended(visit, form, context, post["id"])
             return visit.go(f"/posts/{post['id']}", status=EDITED)

@@ -47,10 +47,10 @@ _SUBJECTS = {"profiles": "The account", "media": "The media", "providerOptions":
 
 
 def load_post(rt: Runtime, post_id: str) -> Post:
-    found = api_json.post(rt.db, post_id)
-    if found is None:
+    post_json = api_json.post(rt.db, post_id)
+    if post_json is None:
         raise no_such_page()
-    post: Post = orjson.loads(found)
+    post: Post = orjson.loads(post_json)
     return post
 
 
@@ -183,7 +183,7 @@ async def publish(rt: Runtime, visit: Visit) -> Response:
 @page()
 async def ask_stop(rt: Runtime, visit: Visit) -> Response:
     details = load_details(rt, visit)
-    consequences = [_when_stopped(rt, one) for one in details.deliveries]
+    consequences = [_when_stopped(rt, delivery) for delivery in details.deliveries]
     check = partial(posts.check_stoppable, details.post["status"])
     return _ask(visit, details.post, check, "Stop this post?", "Stop", consequences)
 
@@ -196,10 +196,10 @@ async def stop(rt: Runtime, visit: Visit) -> Response:
     except Conflict as error:
         return _go_back(visit, alert=error.detail)
     states = await rt.write_soon(posts.stop, details.post["id"])
-    going_on = [one for one in details.deliveries if not State(states[one.delivery.id]).final]
+    going_on = [delivery for delivery in details.deliveries if not State(states[delivery.delivery.id]).final]
     status = "Stopped. Nothing more of this post is sent."
     if going_on:
-        accounts = labels.list_accounts([one.shown for one in going_on])
+        accounts = labels.list_accounts([delivery.shown for delivery in going_on])
         status += f" It may already be public on {accounts}. socialpub still checks the outcome."
     return _go_back(visit, status=status)
 
@@ -233,9 +233,9 @@ async def publish_again(rt: Runtime, visit: Visit) -> Response:
     include_unknown = visit.form.ticked("includeUnknown")
     form_id = visit.form.text(submissions.FIELD) or submissions.new_id()
     key = submissions.request_key(form_id, visit.path, [])
-    kept = idempotency.find(rt.db, key, rt.now())
-    if kept is not None:
-        return visit.go(f"/posts/{kept.location}", status=submissions.SUBMITTED)
+    stored = idempotency.find(rt.db, key, rt.now())
+    if stored is not None:
+        return visit.go(f"/posts/{stored.location}", status=submissions.SUBMITTED)
     outlook = retries.load_outlook(rt.db, post["id"])
     if outlook.unknown and not outlook.certain and not include_unknown:
         return _again_page(rt, visit, post, outlook, UNTICKED)
@@ -311,9 +311,9 @@ async def reschedule(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
     # The zone of the form, because the zone of the browser may have changed.
     visit.zone = times.find_zone(visit.form.text("zone")) if visit.form.text("zone") else visit.zone
-    given, which = visit.form.text("at"), visit.form.text("which")
-    local = times.read_local(given, visit.zone)
-    new = NewTime(given, which, visit.form.text(submissions.VERSION_FIELD) or post["updatedAt"], local)
+    text, which = visit.form.text("at"), visit.form.text("which")
+    local = times.read_local(text, visit.zone)
+    new = NewTime(text, which, visit.form.text(submissions.VERSION_FIELD) or post["updatedAt"], local)
     if local is None:
         return _show_time(visit, post, new, NO_TIME)
     at = local.instant(which)

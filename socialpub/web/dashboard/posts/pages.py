@@ -45,25 +45,27 @@ MAX_PAGE = 10**6
 
 @page()
 async def index(rt: Runtime, visit: Visit) -> Response:
-    known = {row.id: row for row in profile_rows.list_all(rt.db)}
-    wanted, query = _read_filter(visit, known)
-    found = await posts.load_page(rt, OWNER, query)
-    shown = [orjson.loads(one) for one in found.shown]
-    shown += [orjson.loads(one) for one in (api_json.post(rt.db, post_id) for post_id in found.rest) if one]
+    profiles_by_id = {row.id: row for row in profile_rows.list_all(rt.db)}
+    wanted, query = _read_filter(visit, profiles_by_id)
+    loaded = await posts.load_page(rt, OWNER, query)
+    rows = [orjson.loads(post_json) for post_json in loaded.shown]
+    rows += [
+        orjson.loads(post_json) for post_json in (api_json.post(rt.db, post_id) for post_id in loaded.rest) if post_json
+    ]
     or_accepted = "on" if query.or_accepted else ""
     return visit.show(
         "posts.html",
         http_status=400 if wanted.errors else 200,
         problem="Part of the filter is ignored. See the fields below." if wanted.errors else None,
-        posts=shown,
-        unapproved=delivery_rows.unapproved_among(rt.db, [post["id"] for post in shown]),
-        total=found.total,
+        posts=rows,
+        unapproved=delivery_rows.unapproved_among(rt.db, [post["id"] for post in rows]),
+        total=loaded.total,
         wanted=wanted,
         query=query,
         is_open=bool(query.profiles or query.providers or query.windowed or wanted.errors),
         address=lambda number: visit.href(wanted.address("/posts", orAccepted=or_accepted, page=number)),
-        profiles=known.values(),
-        names=labels.profile_names(known.values(), network_is_shown=True),
+        profiles=profiles_by_id.values(),
+        names=labels.profile_names(profiles_by_id.values(), network_is_shown=True),
     )
 
 
@@ -144,8 +146,9 @@ def _is_pasted(post: dict[str, Any]) -> bool:
     """Return whether the owner must paste the text in the TikTok app."""
     has_video = any(item.get("contentType", "").startswith("video/") for item in post["media"])
     return any(
-        one["provider"] == TikTok.name and tiktok_options.loses_caption(one["providerOptions"], has_video=has_video)
-        for one in post["deliveries"]
+        delivery["provider"] == TikTok.name
+        and tiktok_options.loses_caption(delivery["providerOptions"], has_video=has_video)
+        for delivery in post["deliveries"]
     )
 
 
@@ -182,23 +185,23 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
 
 def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str, str | None]]:
     """Return the label and the value of each option, and the path of the post that it names."""
-    given: dict[str, Any] = details.shown["providerOptions"]
+    options: dict[str, Any] = details.shown["providerOptions"]
     table = OPTIONS.get(details.delivery.provider, ())
-    named = None if (post := find_post_option(table)) is None else spelled(post.name, table, given)
+    named = None if (post := find_post_option(table)) is None else spelled(post.name, table, options)
     return [
         (
             "Reply to" if key == named else option_fields.OPTION_LABELS.get(key, key),
             _title_of(rt, value) if key == named else _value(rt, details, key, value),
             f"/posts/{value}" if key == named else None,
         )
-        for key, value in given.items()
+        for key, value in options.items()
     ]
 
 
 def _title_of(rt: Runtime, post_id: str) -> str:
     """Return the start of the text of another post, or its id if the post was removed."""
-    found = api_json.post(rt.db, post_id)
-    return post_id if found is None else labels.title(orjson.loads(found))
+    post = api_json.post(rt.db, post_id)
+    return post_id if post is None else labels.title(orjson.loads(post))
 
 
 def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:

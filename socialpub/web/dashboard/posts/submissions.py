@@ -87,8 +87,8 @@ def submit(
         post_id = retries.retry_changed(rt, tx, failed_post, draft, OWNER)
     else:
         post_id = posts.create(rt, tx, draft, OWNER)
-    for one in (key, content):
-        idempotency.store(tx, one, StoredResponse(303, post_id, b""))
+    for request_key in (key, content):
+        idempotency.store(tx, request_key, StoredResponse(303, post_id, b""))
     return post_id, True
 
 

@@ -21,8 +21,8 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import database, secret_key, upgrade
 from socialpub.db.connection import Database
 from socialpub.db.database import ApplianceDatabase
-from socialpub.db.locks import ProcessLock
 from socialpub.db.models import ProfileRow
+from socialpub.db.process_lock import ProcessLock
 from socialpub.db.tables import profile_rows
 from socialpub.media.decoder import memory
 from socialpub.media.files import Files

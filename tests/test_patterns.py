@@ -111,7 +111,7 @@ FOREIGN: dict[str, list[Worst]] = {
         ("", "\U0001f468\ufe0f", ""),
         ("", "\ufe0f", ""),
     ],
-    "db.locks:_NAME": [("", "a", "!")],
+    "db.process_lock:_NAME": [("", "a", "!")],
     "media.decoder.client:_SIDES_OF_BOXED": [("", "ispe\0\0\0\0", ""), ("", "ispe\0", "")],
     "media.decoder.jpeg:_MARKER": [("", "\xff", ""), ("", "\xff\0", "")],
     "media.decoder.jpeg:_STOP_WITH_RESTARTS": [("", "\xff", ""), ("", "\xff\0", ""), ("", "\xff\xd0", "")],

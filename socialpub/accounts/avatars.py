@@ -20,8 +20,8 @@ from socialpub.db.tables import profile_rows
 from socialpub.media.decoder import client
 from socialpub.media.decoder.client import DecoderFailed
 from socialpub.media.types import CannotFit, FitLimits
-from socialpub.providers import addresses
-from socialpub.providers.addresses import AllowedHosts
+from socialpub.providers import ip_addresses
+from socialpub.providers.ip_addresses import AllowedHosts
 from socialpub.providers.responses import ProviderError
 from socialpub.runtime import Runtime
 
@@ -139,13 +139,13 @@ def _public_address(section: NetworkSection, url: str) -> str | None:
         return None
     if parts.scheme != "https" or not host or port not in (None, HTTPS_PORT):
         raise ImageRefused("the URL of the image does not use HTTPS on port 443")
-    ip_addresses = addresses.look_up(host, HTTPS_PORT)
-    if not ip_addresses:
+    of_host = ip_addresses.look_up(host, HTTPS_PORT)
+    if not of_host:
         raise ImageRefused("the host of the image was not found")
-    if not all(AllowedHosts().allow(host, address) for address in ip_addresses):
+    if not all(AllowedHosts().allow(host, address) for address in of_host):
         raise ImageRefused("the host of the image has a private IP address")
     # A proxy looks names up by itself.
-    return None if getproxies().keys() & {"https", "all"} else ip_addresses[0]
+    return None if getproxies().keys() & {"https", "all"} else of_host[0]
 
 
 def _remove_others(rt: Runtime, wanted: set[Path]) -> None:

@@ -75,14 +75,14 @@ def create_if_missing(context: CommandContext) -> None:
 
 
 def _make_new_secret(context: CommandContext) -> None:
-    from socialpub.ops import file_faults, secret_key
+    from socialpub.ops import file_faults, secret_rotation
     from socialpub.providers import registry
 
     settings = context.settings()
     file_faults.refuse_root(settings)
     is_first = not settings.database_file.exists()
     with act_as(COMMAND):
-        lost = secret_key.replace_lost(settings, context.clock())
+        lost = secret_rotation.replace_lost(settings, context.clock())
     print_line(str(settings.secret_key_file))
     if is_first:
         print_note(KEEP)

@@ -22,7 +22,7 @@ from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database
 from socialpub.db.file_check import interruptible
-from socialpub.db.locks import living_processes
+from socialpub.db.process_lock import living_processes
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 

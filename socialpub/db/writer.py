@@ -17,7 +17,7 @@ from socialpub.core import actor, logging
 from socialpub.core.clock import Clock
 from socialpub.core.errors import Unavailable
 from socialpub.core.locks import WriteQueueLock
-from socialpub.db import errors
+from socialpub.db import sqlite_errors
 from socialpub.db.clock_jumps import ClockWatch
 from socialpub.db.connection import CallsAfterCommit, Database
 
@@ -100,7 +100,7 @@ class Writer:
             try:
                 after_commit = self._commit(calls)
             except BaseException as error:  # a write must never end the writer's thread
-                failure = errors.as_unavailable(error) if isinstance(error, sqlite3.Error) else error
+                failure = sqlite_errors.as_unavailable(error) if isinstance(error, sqlite3.Error) else error
                 for call in calls:
                     call.error, after_commit = call.error or failure, []
             for act, args in after_commit:
@@ -135,7 +135,7 @@ class Writer:
         try:
             call.result = call.fn(self._db, *call.args)
         except Exception as error:
-            if not self._db.connection().in_transaction or errors.is_trouble(error):
+            if not self._db.connection().in_transaction or sqlite_errors.is_trouble(error):
                 # SQLite ended the transaction or cannot continue: all writes of this commit are lost.
                 raise sqlite3.OperationalError(str(error)) from error
             call.error = error

@@ -28,8 +28,8 @@ from socialpub.ops import health
 from socialpub.ops.backup import last_backup
 from socialpub.ops.backup.last_backup import LastBackup
 from socialpub.ops.health import Finding
-from socialpub.ops.webhooks import addresses
-from socialpub.ops.webhooks.addresses import WebhookHealth
+from socialpub.ops.webhooks import receivers
+from socialpub.ops.webhooks.receivers import WebhookHealth
 from socialpub.providers.registry import LABELS
 from socialpub.publishing.delivery.resume import Resumed
 from socialpub.runtime import Runtime
@@ -108,7 +108,7 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
         failing_tasks=health.describe_failing_tasks(db, now),
         clock_jump=health.describe_clock_jump(db, now),
         disk=DiskSpace(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
-        webhooks=[webhook for webhook in addresses.list_health(db, now) if webhook.is_late or webhook.row.disabled_at],
+        webhooks=[webhook for webhook in receivers.list_health(db, now) if webhook.is_late or webhook.row.disabled_at],
         backup=backup,
         backup_reminder=backup.reminder(now),
     )

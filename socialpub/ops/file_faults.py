@@ -12,7 +12,7 @@ from socialpub.core import commands
 from socialpub.core.errors import OperatorError, file_system_cannot
 from socialpub.core.machine import user_name
 from socialpub.core.settings.loader import Settings
-from socialpub.db import errors
+from socialpub.db import sqlite_errors
 
 DISK_ERRORS = "sudo dmesg --level=err,warn"
 
@@ -36,7 +36,7 @@ def refuse_root(settings: Settings) -> None:
 
 def find_fault(error: BaseException, settings: Settings) -> OperatorError | None:
     """Return the fault behind an error, or None if the error is not about files."""
-    if (how := errors.find_damage(error)) is not None:
+    if (how := sqlite_errors.find_damage(error)) is not None:
         return damaged_database(how, settings)
     cause: BaseException | None = error
     fault = None

@@ -15,7 +15,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import Settings
 from socialpub.db import database, upgrade
-from socialpub.db.locks import living_processes
+from socialpub.db.process_lock import living_processes
 from socialpub.db.tables import artifact_rows
 from socialpub.media import files
 from socialpub.ops.health import Finding, note, ok, problem

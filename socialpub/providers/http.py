@@ -19,7 +19,7 @@ import httpx2
 
 from socialpub.core.secrets import redaction
 from socialpub.core.secrets.redaction import is_secret_name
-from socialpub.providers import addresses, framing
+from socialpub.providers import framing, ip_addresses
 from socialpub.providers.bodies import Body, FileBody, Multipart, build
 from socialpub.providers.failures import (
     NOTHING_LEFT,
@@ -242,7 +242,7 @@ class Http:
                     extensions={"trace": progress.note},
                 )
                 if address is not None:
-                    request = addresses.pin(request, address)
+                    request = ip_addresses.pin(request, address)
                 if body is not None:
                     _attach(request, body)
                 if body is not None and by_progress:

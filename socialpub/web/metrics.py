@@ -29,8 +29,8 @@ from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.ops import health, storage
 from socialpub.ops.backup import last_backup
 from socialpub.ops.health import FindingCode
-from socialpub.ops.webhooks import addresses
-from socialpub.ops.webhooks.addresses import WebhookHealth
+from socialpub.ops.webhooks import receivers
+from socialpub.ops.webhooks.receivers import WebhookHealth
 from socialpub.providers.base import Kind
 from socialpub.publishing import profile_queue
 from socialpub.runtime import Runtime
@@ -232,7 +232,7 @@ def _notifications(db: Database) -> Iterator[Metric]:
 
 
 def _webhooks(rt: Runtime, db: Database) -> Iterator[Metric]:
-    webhooks = addresses.list_health(db, rt.now())
+    webhooks = receivers.list_health(db, rt.now())
     yield counter(
         "socialpub_webhook_events",
         "Events that a webhook accepted, failed tries, and events that were too old and left out",

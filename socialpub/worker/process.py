@@ -10,7 +10,7 @@ from socialpub.accounts import profiles, usage
 from socialpub.core import logging, machine
 from socialpub.core.errors import SocialpubError
 from socialpub.db.tables import waits
-from socialpub.ops.notify.schedule import Notifier
+from socialpub.ops.notify.notifier import Notifier
 from socialpub.runtime import WORKERS, Runtime
 from socialpub.worker.queues import Queues
 from socialpub.worker.reconciler import Reconciler

@@ -21,7 +21,7 @@ from huey.registry import Message
 from huey.storage import SqliteStorage
 
 from socialpub.core import logging
-from socialpub.db import errors
+from socialpub.db import sqlite_errors
 
 BACKGROUND = "background"
 FALLBACK_SECONDS = 5
@@ -200,7 +200,7 @@ def _replace_if_damaged(path: Path) -> None:
         with contextlib.closing(sqlite3.connect(path)) as connection:
             sound = connection.execute("PRAGMA quick_check").fetchone()[0] == "ok"
     except sqlite3.DatabaseError as error:
-        sound = errors.primary_code(error) == sqlite3.SQLITE_BUSY
+        sound = sqlite_errors.primary_code(error) == sqlite3.SQLITE_BUSY
     if not sound:
         log.warning("the queue file was damaged and is replaced")
         for suffix in ("", "-wal", "-shm"):

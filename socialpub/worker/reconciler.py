@@ -13,7 +13,7 @@ from collections.abc import Callable
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
-from socialpub.db import appliance_state, errors
+from socialpub.db import appliance_state, sqlite_errors
 from socialpub.db.queries import profile_queue
 from socialpub.ops.health import HEARTBEAT_SECONDS, record_heartbeat
 from socialpub.publishing.delivery import engine
@@ -68,7 +68,7 @@ class Reconciler:
         try:
             enqueue(*args)
         except sqlite3.Error as error:
-            if errors.find_damage(error) is None:
+            if sqlite_errors.find_damage(error) is None:
                 log.warning("a task could not be enqueued; the next round tries again", reason=str(error))
                 return
             log.error("queue.db is damaged; the worker ends, and its start replaces the file", reason=str(error))

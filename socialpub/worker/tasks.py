@@ -20,7 +20,7 @@ from socialpub.db.tables import waits
 from socialpub.media.decoder import client
 from socialpub.ops import health, storage
 from socialpub.ops.backup import create, last_backup, restore, schedule
-from socialpub.ops.notify import schedule as notify_schedule
+from socialpub.ops.notify import notifier
 from socialpub.ops.webhooks.sender import WebhookThreads
 from socialpub.publishing import backfill, retention
 from socialpub.publishing.delivery import engine
@@ -125,7 +125,7 @@ class Tasks:
             ("dead processes", lambda rt: rt.process.forget_dead()),
             ("idempotency keys", in_steps(idempotency.clean)),
             ("posts of limited keys", in_steps(key_limits.clean)),
-            ("old notifications", lambda rt: rt.write(notify_schedule.clean_messages)),
+            ("old notifications", lambda rt: rt.write(notifier.clean_messages)),
             ("consents", in_steps(consents.clean)),
             ("sessions", in_steps(sign_in.clean_sessions)),
             ("sign-in links", in_steps(sign_in.clean_links)),

@@ -7,7 +7,7 @@ import pytest
 
 from socialpub.core.settings.schema import NotifySection
 from socialpub.ops.notify import send
-from socialpub.ops.notify.schedule import Notifier
+from socialpub.ops.notify.notifier import Notifier
 from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime

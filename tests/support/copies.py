@@ -12,7 +12,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, backup_format
 from socialpub.db.tables import artifact_rows
 from socialpub.ops.backup import create, restore
-from socialpub.ops.notify import schedule
+from socialpub.ops.notify import notifier
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
@@ -137,5 +137,5 @@ def resumed(rt: Runtime, clock: HandClock, **how: bool) -> resume.Resumed:
 def become_restored(rt: Runtime) -> None:
     """As after `restore`, without a copy: this very appliance is one, made now, and paused."""
     rt.db.write(lambda tx: appliance_state.note_restore(tx, tx.stamp))
-    rt.db.write(schedule.forget_original)
+    rt.db.write(notifier.forget_original)
     rt.write(resume.pause)

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 import standardwebhooks.webhooks as library
 
-from socialpub.ops.webhooks import addresses
+from socialpub.ops.webhooks import receivers
 from socialpub.ops.webhooks.sender import WebhookSender
 from socialpub.runtime import Runtime
 from tests.support.hand_clock import HandClock
@@ -72,7 +72,7 @@ def follow_clock(monkeypatch: pytest.MonkeyPatch, clock: HandClock) -> None:
 
 def add_webhook(rt: Runtime, receiver: WebhookReceiver, url: str, *events: str) -> str:
     """Return the id."""
-    webhook_id, receiver.secret = rt.write(addresses.add, *addresses.parse_url(url), events or addresses.DEFAULT_EVENTS)
+    webhook_id, receiver.secret = rt.write(receivers.add, *receivers.parse_url(url), events or receivers.DEFAULT_EVENTS)
     return str(webhook_id)
 
 

@@ -22,8 +22,8 @@ from socialpub.core.actor import COMMAND, act_as
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
 from socialpub.db.models import ApiKeyRow
-from socialpub.ops import alerts, file_faults, secret_key
-from socialpub.ops.notify import schedule, send
+from socialpub.ops import alerts, file_faults, secret_rotation
+from socialpub.ops.notify import notifier, send
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 
@@ -155,7 +155,7 @@ def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
     settings = context.settings()
     file_faults.refuse_root(settings)
     with act_as(COMMAND):
-        done = secret_key.rotate(settings, context.clock(), keep_urls=not end_addresses)
+        done = secret_rotation.rotate(settings, context.clock(), keep_urls=not end_addresses)
     print_line(str(settings.secret_key_file))
     print_note(f"The new key is in place. Keep a copy elsewhere. The previous key is now {done.former_key}.")
     print_note("Earlier backups and the database from before an upgrade can be restored only with the previous key.")
@@ -192,7 +192,7 @@ def notify_test(context: CommandContext) -> None:
             )
         send.refuse_wrong_addresses(rt.settings)
         failed = 0
-        for service, failure in schedule.send_test(rt):
+        for service, failure in notifier.send_test(rt):
             print_line(f"{service.name}: {'sent' if failure is None else f'not sent, {failure}'}")
             failed += failure is not None
     if failed:

@@ -33,8 +33,8 @@ from socialpub.core.errors import OperatorError
 from socialpub.db.models import ConsentRow, ProfileRow
 from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
-from socialpub.ops.doctor import addresses, configuration
-from socialpub.ops.doctor.addresses import Answering
+from socialpub.ops.doctor import configuration, reachability
+from socialpub.ops.doctor.reachability import Answering
 from socialpub.providers.auth import SignIn, SignInField
 from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.pinterest.boards import Board, BoardSection
@@ -237,13 +237,13 @@ def _check_redirect(rt: Runtime, provider_name: str) -> None:
             f"{label} sends your browser to {address}, which is not a URL of this appliance.",
             "To connect by hand, add --paste.",
         )
-    who, how = addresses.find_answering(rt, base_url)
+    who, how = reachability.find_answering(rt, base_url)
     if who is Answering.OTHER:
         raise CommandError(
             f"{label} would send your browser to {base_url}, which does not lead to this appliance: {how}.",
             "Correct base_url or its proxy, and try again. To connect by hand, add --paste.",
         )
-    if who is Answering.NOTHING and not addresses.answers_here(rt):
+    if who is Answering.NOTHING and not reachability.answers_here(rt):
         raise CommandError(
             f"{label} would send your browser to {base_url}, but nothing answers at that URL.",
             f"{commands.start()}, and try again. To connect by hand, add --paste.",

@@ -9,8 +9,8 @@ from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table
 from socialpub.core import commands, units
 from socialpub.core.errors import InvalidRequest
-from socialpub.ops.webhooks import addresses, calls
-from socialpub.ops.webhooks.addresses import DEFAULT_EVENTS, EVENTS, WebhookHealth
+from socialpub.ops.webhooks import calls, receivers
+from socialpub.ops.webhooks.receivers import DEFAULT_EVENTS, EVENTS, WebhookHealth
 
 
 @click.command("add-webhook")
@@ -30,11 +30,11 @@ def add_webhook(context: CommandContext, url: str, events: tuple[str, ...]) -> N
     password in URL are sent as Basic. If URL is -, the command reads it from standard input.
     """
     try:
-        target, name = addresses.parse_url(sys.stdin.readline() if url == "-" else url)
+        target, name = receivers.parse_url(sys.stdin.readline() if url == "-" else url)
     except InvalidRequest as error:
         raise click.BadParameter(f"it {error.errors[0].message}.", param_hint="URL") from None
     with context.open() as rt:
-        webhook_id, secret = rt.write(addresses.add, target, name, events or DEFAULT_EVENTS)
+        webhook_id, secret = rt.write(receivers.add, target, name, events or DEFAULT_EVENTS)
     print_line(webhook_id)
     print_line(secret)
     print_note(f"{name} gets {', '.join(events or DEFAULT_EVENTS)} from now on.")
@@ -51,7 +51,7 @@ def list_webhooks(context: CommandContext, as_json: bool) -> None:
     The lag is the age of the oldest event that was not accepted yet.
     """
     with context.open() as rt:
-        webhooks = addresses.list_health(rt.db, rt.now())
+        webhooks = receivers.list_health(rt.db, rt.now())
     if as_json:
         print_json([_shape(webhook) for webhook in webhooks])
         return
@@ -79,7 +79,7 @@ def list_webhooks(context: CommandContext, as_json: bool) -> None:
 def remove_webhook(context: CommandContext, webhook_id: str) -> None:
     """Stop sending events to a webhook. A call in progress may finish."""
     with context.open() as rt:
-        name = rt.write(addresses.remove, webhook_id)
+        name = rt.write(receivers.remove, webhook_id)
     print_note(f"The webhook {name} is removed.")
 
 

@@ -128,7 +128,7 @@ def lose_addresses(tx: Database) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class SentAlert:
-    """A row of `alert` as a value for decisions (`ops/notify/schedule.py`). Instants are stamps."""
+    """A row of `alert` as a value for decisions (`ops/notify/notifier.py`). Instants are stamps."""
 
     key: str
     kind: str

@@ -19,7 +19,7 @@ from socialpub.core import commands, durable_files, progress
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, OperatorError, SocialpubError, Unavailable, reason_for
 from socialpub.core.locks import FileLock
-from socialpub.db import backup_format, errors
+from socialpub.db import backup_format, sqlite_errors
 from socialpub.db.backup_format import (
     DATABASE,
     FIRST,
@@ -178,7 +178,7 @@ def _explain(rt: Runtime, error: Exception, target: Path) -> OperatorError:
     if isinstance(error, FileExistsError):
         path = error.filename2 or error.filename
         return OperatorError(f"{path} already exists.", "Choose another name, or move the file.")
-    if (how := errors.find_damage(error)) is not None:
+    if (how := sqlite_errors.find_damage(error)) is not None:
         return _damaged(rt, how)
     return OperatorError(
         f"The backup could not be written to {target}: {reason_for(error)}.",

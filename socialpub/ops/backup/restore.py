@@ -36,7 +36,7 @@ from socialpub.media import files
 from socialpub.ops import storage
 from socialpub.ops.backup import verify
 from socialpub.ops.backup.verify import OpenedBackup
-from socialpub.ops.notify import schedule
+from socialpub.ops.notify import notifier
 from socialpub.runtime import Runtime
 
 TEMP_DIR = ".restore-"
@@ -297,5 +297,5 @@ def _pause(tx: Database, copied_at: str) -> None:
         appliance_state.HOUSEKEPT_AT,
     ):
         appliance_state.remove(tx, name)
-    schedule.forget_original(tx)
+    notifier.forget_original(tx)
     waits.forget_holds(tx)

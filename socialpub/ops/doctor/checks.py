@@ -14,14 +14,14 @@ from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
-from socialpub.db.locks import living_processes
 from socialpub.db.models import ApiKeyRow
+from socialpub.db.process_lock import living_processes
 from socialpub.db.tables import post_rows, profile_rows
 from socialpub.ops import alerts, file_faults, health, storage
-from socialpub.ops.doctor import addresses, configuration, offline, services
+from socialpub.ops.doctor import configuration, offline, reachability, services
 from socialpub.ops.health import Finding, Level, note, ok, problem, problem_of
 from socialpub.ops.notify import send
-from socialpub.ops.webhooks import addresses as webhook_addresses
+from socialpub.ops.webhooks import receivers
 from socialpub.providers.failures import PROXY_REMEDY, find_unusable_proxies
 from socialpub.publishing import retention
 from socialpub.runtime import Runtime
@@ -44,7 +44,7 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
         until = "until the problems are fixed" if blocked else "before the first start"
         again = f"Fix the problems above, then run `{commands.line('doctor')}` again."
         then = again if blocked else f"{commands.start()}."
-        findings += addresses.check_networks_offline(settings)
+        findings += reachability.check_networks_offline(settings)
         findings.append(note("the rest", f"The worker, profiles and networks cannot be checked {until}.", then))
     return findings, not (blocked or unopened)
 
@@ -72,8 +72,8 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     yield ok("housekeeping", f"Housekeeping {ran}. {retention.describe(rt)}")
     yield _check_clock(rt)
     yield from of_alerts[AlertKind.CLOCK]
-    yield addresses.check_web(rt)
-    yield from addresses.check_untrusted_proxies(rt)
+    yield reachability.check_web(rt)
+    yield from reachability.check_untrusted_proxies(rt)
     yield from of_alerts[AlertKind.PAUSED]
     yield from _check_restored_keys(needs.restored_keys, surface)
     yield from of_alerts[AlertKind.WORKER] or _check_worker(rt)
@@ -83,7 +83,7 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     ]
     yield from send.check_services(rt, surface)
     yield from of_alerts[AlertKind.WEBHOOK]
-    yield from webhook_addresses.check(rt.db, rt.now())
+    yield from receivers.check(rt.db, rt.now())
     yield from offline.check_upgrade_backups(rt.settings)
     yield from configuration.check_in_use(rt)
     yield from of_alerts[AlertKind.NETWORK]
@@ -92,7 +92,7 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     for row in connected:
         if row.id not in needed:
             yield ok("profile", f"{row.name} ({rt.providers[row.provider].label}) is active.")
-    yield from addresses.check_networks(rt, connected)
+    yield from reachability.check_networks(rt, connected)
 
 
 def _check_database(rt: Runtime) -> Finding:
@@ -110,9 +110,9 @@ def _check_clock(rt: Runtime) -> Finding:
     heartbeat_at = appliance_state.get(rt.db, appliance_state.HEARTBEAT)
     written_at = max(post_rows.newest_created_at(rt.db) or "", heartbeat_at or "")
     if now < EARLIEST:
-        return problem("clock", f"This {shows}", addresses.SET_CLOCK)
-    if written_at and parse(written_at) > now + addresses.MAX_SKEW:
-        return problem("clock", f"A row was written at {written_at}, but this {shows}", addresses.SET_CLOCK)
+        return problem("clock", f"This {shows}", reachability.SET_CLOCK)
+    if written_at and parse(written_at) > now + reachability.MAX_SKEW:
+        return problem("clock", f"A row was written at {written_at}, but this {shows}", reachability.SET_CLOCK)
     return ok("clock", f"This {shows}")
 
 

@@ -23,7 +23,7 @@ from socialpub.db.secret_key import lost_key_hint, next_key_file
 from socialpub.media.decoder import client, inspect
 from socialpub.media.types import MediaRejected, media_kind
 from socialpub.ops import file_faults
-from socialpub.ops.doctor import addresses
+from socialpub.ops.doctor import reachability
 from socialpub.ops.health import Finding, Level, note, ok, problem, problem_of
 from socialpub.providers.registry import SPECIFIED
 
@@ -143,7 +143,7 @@ def _check_decoding() -> Iterator[Finding]:
 
 def _check_base_url(settings: Settings) -> Finding:
     parts = urlsplit(settings.base_url)
-    if addresses.is_loopback(settings.base_url):
+    if reachability.is_loopback(settings.base_url):
         return note(
             "base_url",
             f"{settings.base_url} can be reached only from this machine.",

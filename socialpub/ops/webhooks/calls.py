@@ -16,8 +16,8 @@ from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database
 from socialpub.db.tables import webhooks
-from socialpub.ops.webhooks import addresses
-from socialpub.ops.webhooks.addresses import WebhookTarget
+from socialpub.ops.webhooks import receivers
+from socialpub.ops.webhooks.receivers import WebhookTarget
 from socialpub.providers.http import Http
 from socialpub.providers.responses import ProviderError
 from socialpub.runtime import Runtime
@@ -76,14 +76,14 @@ def sign(key: bytes, message_id: str, timestamp: int, body: bytes) -> str:
 
 def send_test(rt: Runtime, webhook_id: str) -> WebhookResponse:
     """Send a test event and record the response. Blocks. Raises NotFound, and Conflict after a restore."""
-    row = addresses.get(rt.db, webhook_id)
+    row = receivers.get(rt.db, webhook_id)
     if appliance_state.restored_from(rt.db) is not None:
         raise Conflict("This installation was restored from a backup. It calls no webhook until publishing is resumed.")
     now = rt.now()
     body = {"type": TEST_EVENT, "timestamp": stamp(now), "data": {"webhookId": webhook_id}}
     http = rt.http.separate(lookups=1)
     try:
-        target = addresses.open_target(rt, row)
+        target = receivers.open_target(rt, row)
         response = call(http, target, new_id(now), json.dumps(body, separators=(",", ":")).encode(), now)
     finally:
         http.close()

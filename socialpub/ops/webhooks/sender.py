@@ -22,7 +22,7 @@ from socialpub.db.connection import BATCH_ROWS, Database
 from socialpub.db.models import WebhookRow
 from socialpub.db.queries import api_json
 from socialpub.db.tables import log_entries, webhooks
-from socialpub.ops.webhooks import addresses, calls
+from socialpub.ops.webhooks import calls, receivers
 from socialpub.ops.webhooks.calls import WebhookResponse
 from socialpub.runtime import Runtime
 
@@ -71,7 +71,7 @@ class WebhookSender:
             return None
         if appliance_state.restored_from(rt.db) is not None or (row.next_at or "") > rt.stamp():
             return POLL_SECONDS
-        newest, types = log_entries.newest_number(rt.db), addresses.log_types(row)
+        newest, types = log_entries.newest_number(rt.db), receivers.log_types(row)
         events = log_entries.list_after(rt.db, row.sent_through, types, 1)
         if not events:
             if newest > row.sent_through:
@@ -94,7 +94,7 @@ class WebhookSender:
         if event is None:
             return  # removed just now
         entry_id, body = event
-        response = calls.call(self.http, addresses.open_target(self.rt, row), entry_id, body, self.rt.now())
+        response = calls.call(self.http, receivers.open_target(self.rt, row), entry_id, body, self.rt.now())
         if response.status is None and self.rt.stopping.is_set():
             return  # the stop interrupted the call
         self._unsaved = partial(self.rt.write, _record, row, number, response)

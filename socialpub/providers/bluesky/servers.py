@@ -10,9 +10,9 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies
 
 from socialpub.core.settings.networks import BlueskySection
-from socialpub.providers import addresses
-from socialpub.providers.addresses import AllowedHosts
+from socialpub.providers import ip_addresses
 from socialpub.providers.http import Http
+from socialpub.providers.ip_addresses import AllowedHosts
 from socialpub.providers.responses import (
     HttpResponse,
     NoAnswer,
@@ -60,7 +60,7 @@ def pick_address(section: BlueskySection, url: str) -> str | None:
         raise ServerRefused("The address of the account's server is not a plain https address.")
     if _is_configured(section, parts.scheme, host, port):
         return None
-    addresses_of_host = addresses.look_up(host, port)
+    addresses_of_host = ip_addresses.look_up(host, port)
     if not addresses_of_host:
         raise NotSent(f"{host} could not be reached: its name was not found.")
     allowed = AllowedHosts.parse(section.private_servers)

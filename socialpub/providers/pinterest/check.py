@@ -6,9 +6,9 @@ from typing import Any
 from socialpub.core import units
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.addresses import is_public_name
 from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, MediaFile, codec_name
+from socialpub.providers.ip_addresses import is_public_name
 from socialpub.providers.links import find_links
 from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.auth import NEEDED

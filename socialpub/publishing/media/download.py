@@ -16,10 +16,10 @@ from typing import Any
 import httpx2
 
 from socialpub import runtime
-from socialpub.providers import addresses, framing
-from socialpub.providers.addresses import AllowedHosts
+from socialpub.providers import framing, ip_addresses
 from socialpub.providers.failures import NOTHING_LEFT, describe_failure, is_not_http
 from socialpub.providers.http import BROKEN, trusted_certificates
+from socialpub.providers.ip_addresses import AllowedHosts
 
 MAX_REDIRECTS = 5
 MAX_LOCATION, MAX_TYPE = 8192, 1000
@@ -114,7 +114,7 @@ async def _open(
     for address in (await _look_up(url, allowed))[:MAX_CONNECTS]:
         request = httpx2.Request("GET", url, headers=_HEADERS, extensions={"timeout": _TIMEOUT, "trace": trace})
         try:
-            return await transport.handle_async_request(addresses.pin(request, address))
+            return await transport.handle_async_request(ip_addresses.pin(request, address))
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             failure = error
     assert failure is not None
@@ -129,7 +129,7 @@ async def _look_up(url: httpx2.URL, allowed: AllowedHosts | None) -> list[str]:
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             # A DNS query that hangs must not occupy a thread that other requests use.
-            addresses_of_host = await runtime.run_in_thread(partial(addresses.look_up, host, port))
+            addresses_of_host = await runtime.run_in_thread(partial(ip_addresses.look_up, host, port))
     except TimeoutError:
         pass
     if not addresses_of_host or not all(

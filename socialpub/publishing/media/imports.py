@@ -17,7 +17,7 @@ from socialpub.core.validation import Path
 from socialpub.db.connection import Database
 from socialpub.db.tables import artifact_rows
 from socialpub.media.types import MediaRejected
-from socialpub.providers.addresses import AllowedHosts
+from socialpub.providers.ip_addresses import AllowedHosts
 from socialpub.publishing.media import arrivals, uploads
 from socialpub.publishing.media.arrivals import ArrivingFile
 from socialpub.publishing.media.download import Download, DownloadFailed, download

@@ -26,9 +26,9 @@ from socialpub.ops.backup import create, last_backup
 from socialpub.ops.backup.last_backup import LastBackup
 from socialpub.ops.doctor import checks
 from socialpub.ops.health import Finding, Level
-from socialpub.ops.notify import schedule, send
+from socialpub.ops.notify import notifier, send
 from socialpub.ops.notify.send import Service
-from socialpub.ops.webhooks import addresses
+from socialpub.ops.webhooks import receivers
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
@@ -77,7 +77,7 @@ async def render(
         glance=list(_glance(rt, needs)),
         next_backup_at=_next_backup_at(rt, needs.backup),
         services=send.list_services(rt),
-        webhooks=addresses.list_health(rt.db, rt.now()),
+        webhooks=receivers.list_health(rt.db, rt.now()),
         notify_url=notify_url,
         notify_error=notify_error,
         outlook=outlook,
@@ -278,7 +278,7 @@ async def remove_address(rt: Runtime, visit: Visit) -> Response:
 async def test_addresses(rt: Runtime, visit: Visit) -> Response:
     if not send.list_services(rt):
         raise Conflict("There is no notification address. Add an address under System.")
-    results = await runtime.run_in_thread(partial(schedule.send_test, rt))
+    results = await runtime.run_in_thread(partial(notifier.send_test, rt))
     refused = [f"{service.name} did not accept the message: {failure}." for service, failure in results if failure]
     taken = [service.name for service, failure in results if failure is None]
     said = [*refused, *([f"Sent to {', '.join(taken)}. Check whether it arrived."] if taken else [])]

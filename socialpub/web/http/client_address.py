@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection
 from socialpub.core import logging
 from socialpub.core.settings.schema import UNIX
 from socialpub.db import appliance_state
-from socialpub.ops.doctor import addresses
+from socialpub.ops.doctor import reachability
 from socialpub.runtime import Runtime
 
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]{1,5})?|([^:]*):[0-9]{1,5}")
@@ -142,7 +142,7 @@ class UntrustedForwarders:
             peer=peer,
             setting="proxies.trusted",
             value=value[:MAX_LOGGED_CHARACTERS],
-            remedy=addresses.trust_remedy(peer, self._rt.settings.proxies.trusted),
+            remedy=reachability.trust_remedy(peer, self._rt.settings.proxies.trusted),
         )
         await self.flush()
 
@@ -150,7 +150,7 @@ class UntrustedForwarders:
         """Store changed records. Raises Unavailable; the next call tries again."""
         if self._changed:
             seen_at = {peer: at for peer, (_, at) in self._seen.items()}
-            await self._rt.write_soon(addresses.store_untrusted_proxies, seen_at)
+            await self._rt.write_soon(reachability.store_untrusted_proxies, seen_at)
             self._changed = False
 
     def _make_room(self, peer: str, now: float) -> bool:
@@ -159,8 +159,8 @@ class UntrustedForwarders:
             return True
         replaced, (logged_at, _) = next(iter(self._seen.items()))
         if now - logged_at < NOTICE_SECONDS:
-            public = list(filter(addresses.is_public, self._seen))
-            if addresses.is_public(peer) or not public:
+            public = list(filter(reachability.is_public, self._seen))
+            if reachability.is_public(peer) or not public:
                 return False
             replaced = public[0]
         del self._seen[replaced]

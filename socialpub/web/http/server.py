@@ -17,7 +17,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.listen import find_sockets, move_socket
 from socialpub.core.sd_notify import format_address, format_host
 from socialpub.core.settings.loader import Settings
-from socialpub.ops.notify.schedule import Notifier
+from socialpub.ops.notify.notifier import Notifier
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App, create_app
 from socialpub.web.http.connections import MAX_CONNECTIONS, ConnectionLimits, ConnectionWatch, GuardedProtocol

@@ -25,7 +25,7 @@ from socialpub.core.settings.schema import RateLimitSection
 from socialpub.db.connection import Database
 from socialpub.db.states import State
 from socialpub.media.types import ACCEPTED_TYPES
-from socialpub.providers import addresses
+from socialpub.providers import ip_addresses
 from socialpub.providers.base import Refused
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
@@ -132,7 +132,7 @@ def fuzzed_appliance(folder: Path) -> Iterator[FuzzedAppliance]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:
-        with patch.object(addresses, "look_up", lambda *_: []):  # generated URLs lead nowhere
+        with patch.object(ip_addresses, "look_up", lambda *_: []):  # generated URLs lead nowhere
             yield FuzzedAppliance(f"http://127.0.0.1:{listening.getsockname()[1]}", key, rt, rt.write(_take_rows))
     finally:
         server.should_exit = True

@@ -6,7 +6,7 @@ from pydantic import SecretStr
 from socialpub.accounts import api_keys
 from socialpub.db.tables import webhooks
 from socialpub.ops.notify import send
-from socialpub.ops.webhooks import addresses
+from socialpub.ops.webhooks import receivers
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
@@ -36,7 +36,7 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal, profile):
     with terminal.open() as rt:
         post = accept(rt, profile, body="Before the loss")
         rt.write(send.add_service, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
-        rt.write(addresses.add, *addresses.parse_url("http://n8n.lan/HiddenPath"))
+        rt.write(receivers.add, *receivers.parse_url("http://n8n.lan/HiddenPath"))
         former = rt.secrets.check_value
     lose_key(terminal)
     made = terminal.success("init", "--new-secret")

@@ -19,7 +19,7 @@ from socialpub.db import secret_key
 from socialpub.db.tables import audit_log
 from socialpub.ops import audit_text
 from socialpub.ops.notify import send
-from socialpub.ops.webhooks import addresses
+from socialpub.ops.webhooks import receivers
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
@@ -70,7 +70,7 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
         rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET memo = ? WHERE id = ?", (memo, delivery["id"])))
         consents.begin(rt, "x")
         rt.write(send.add_service, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
-        rt.write(addresses.add, *addresses.parse_url("http://n8n.lan/HiddenPath"))
+        rt.write(receivers.add, *receivers.parse_url("http://n8n.lan/HiddenPath"))
     former = crypto.load(rotate(terminal))
     places = 0
     with terminal.open() as rt:
@@ -94,7 +94,7 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
 
 
 def test_every_place_that_seals_is_known_to_the_rotation() -> None:
-    """A new encrypted column needs a line in `ops/secret_key.py`, and here."""
+    """A new encrypted column needs a line in `ops/secret_rotation.py`, and here."""
     root = Path(inspect.getfile(socialpub)).parent
     sealing = {
         str(path.relative_to(root))
@@ -106,8 +106,8 @@ def test_every_place_that_seals_is_known_to_the_rotation() -> None:
         "accounts/tokens.py",
         "db/secret_key.py",
         "ops/notify/send.py",
-        "ops/secret_key.py",
-        "ops/webhooks/addresses.py",
+        "ops/secret_rotation.py",
+        "ops/webhooks/receivers.py",
         "providers/tiktok/upload.py",
         "publishing/delivery/engine.py",
     }
@@ -161,9 +161,9 @@ class PowerCut(BaseException):
 
 
 CUTS = {
-    "socialpub.ops.secret_key.secret_key.reseal": "former",
-    "socialpub.ops.secret_key.audit_log.record": "former",
-    "socialpub.ops.secret_key.secret_key.swap_key_files": "next",
+    "socialpub.ops.secret_rotation.secret_key.reseal": "former",
+    "socialpub.ops.secret_rotation.audit_log.record": "former",
+    "socialpub.ops.secret_rotation.secret_key.swap_key_files": "next",
     "pathlib.Path.replace": "next",
 }
 

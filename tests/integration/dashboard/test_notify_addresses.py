@@ -13,7 +13,7 @@ from socialpub.db.tables import audit_log, notifications, waits
 from socialpub.ops import audit_text
 from socialpub.ops.health import Level
 from socialpub.ops.notify import send
-from socialpub.ops.notify.schedule import Notifier
+from socialpub.ops.notify.notifier import Notifier
 from socialpub.runtime import Runtime
 from tests.support.postbox import Postbox
 from tests.support.tab import Tab

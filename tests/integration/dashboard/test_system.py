@@ -15,7 +15,7 @@ from socialpub.db.states import State
 from socialpub.db.tables import audit_log, counters, waits, webhooks
 from socialpub.media.files import Files
 from socialpub.ops.backup import create, schedule, verify
-from socialpub.ops.webhooks import addresses
+from socialpub.ops.webhooks import receivers
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Reply
@@ -228,7 +228,7 @@ def test_the_system_page_shows_scheduled_backups(owner, rt, clock):
 def test_a_late_webhook_is_on_the_overview_and_on_the_system_page_without_its_url(owner, rt, clock, x):
     assert "Webhooks" not in owner.open("/system").text
     url = "http://ada:pass-word@n8n.lan:5678/hidden?token=hidden"
-    webhook_id, _ = rt.write(addresses.add, *addresses.parse_url(url), addresses.EVENTS)
+    webhook_id, _ = rt.write(receivers.add, *receivers.parse_url(url), receivers.EVENTS)
     assert "http://n8n.lan:5678 has accepted 0 events" in " ".join(owner.open("/system").text.split())
     accept(rt, x)
     rt.write(lambda _, tx: webhooks.note_failed(tx, webhook_id, "500", tx.stamp))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from socialpub.core.locks import FileLock
-from socialpub.db import locks
-from socialpub.db.locks import ProcessLock
+from socialpub.db import process_lock
+from socialpub.db.process_lock import ProcessLock
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_starting_process_is_alive(tmp_path: Path, before_next_flock: BeforeNe
     worker = ProcessLock(tmp_path, "worker-1")
     assert other.is_alive("worker-1"), "else its deliveries are taken over while it publishes them"
     assert other.ended_in_order("worker-1")
-    assert locks.living_processes(tmp_path) == ["web-1", "worker-1"]
+    assert process_lock.living_processes(tmp_path) == ["web-1", "worker-1"]
     worker.close()
     assert not other.is_alive("worker-1")
     assert other.ended_in_order("worker-1")

@@ -17,7 +17,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import upgrade, upgrade_backups
 from socialpub.db.connection import open_file
-from socialpub.db.locks import ProcessLock
+from socialpub.db.process_lock import ProcessLock
 from socialpub.runtime import build
 from tests.e2e.processes import DEFAULT_SIGNALS
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in

@@ -163,7 +163,7 @@ def test_a_stopped_post_is_not_sent_and_is_read_back_if_it_may_be_public(rt, net
 
 
 def test_a_row_of_a_live_process_is_never_claimed_after_a_clock_jump(rt, network, profile, clock, tmp_path):
-    from socialpub.db.locks import ProcessLock
+    from socialpub.db.process_lock import ProcessLock
 
     other = ProcessLock(rt.process.folder, "other-worker")
     accept(rt, profile)

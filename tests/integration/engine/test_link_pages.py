@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.schema import MediaSection
-from socialpub.providers import addresses
+from socialpub.providers import ip_addresses
 from socialpub.providers.base import ImageLimits, NotFetched
 from socialpub.publishing.media import link_pages, renditions
 from socialpub.publishing.media.link_pages import LinkFetcher
@@ -34,7 +34,7 @@ def appliance_options(network: Any) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def _public_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only this address of the test machine counts as public."""
-    monkeypatch.setattr(addresses, "is_public", lambda address: str(address) == "127.0.0.1")
+    monkeypatch.setattr(ip_addresses, "is_public", lambda address: str(address) == "127.0.0.1")
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from socialpub.accounts import upkeep
 from socialpub.core.errors import Unavailable
-from socialpub.db.locks import ProcessLock
 from socialpub.db.models import ProfileRow
+from socialpub.db.process_lock import ProcessLock
 from socialpub.db.states import State
 from socialpub.db.tables import waits
 from socialpub.providers.base import Held, Kind, More, Wait

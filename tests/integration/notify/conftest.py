@@ -5,7 +5,7 @@ import pytest
 
 from socialpub.core.settings.schema import NotifySection
 from socialpub.ops.notify import send
-from socialpub.ops.notify.schedule import Notifier
+from socialpub.ops.notify.notifier import Notifier
 from socialpub.runtime import Runtime
 from tests.support.hand_clock import HandClock
 from tests.support.postbox import Postbox

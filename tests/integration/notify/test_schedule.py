@@ -15,8 +15,8 @@ from socialpub.db import appliance_state
 from socialpub.db.models import ProfileRow
 from socialpub.db.tables import notifications, waits
 from socialpub.ops.health import Level
-from socialpub.ops.notify import schedule, send
-from socialpub.ops.notify.schedule import Notifier
+from socialpub.ops.notify import notifier, send
+from socialpub.ops.notify.notifier import Notifier
 from socialpub.providers.base import Refused
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
@@ -202,7 +202,7 @@ def test_an_alert_that_returns_within_an_hour_is_the_same_alert(
 def test_the_daily_limit_says_so_and_the_next_day_has_what_lasts(
     rt: Runtime, minutes: Minutes, postbox: Postbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedule, "DAILY_LIMIT", 2)
+    monkeypatch.setattr(notifier, "DAILY_LIMIT", 2)
     minutes(1)
     hold(rt)
     minutes(10)
@@ -343,7 +343,7 @@ def test_a_message_that_a_service_does_not_accept_for_a_day_is_dropped(
     postbox.failing["json"] = "the host is not found"
     hold(rt)
     minutes(25 * 60)
-    rt.write(schedule.clean_messages)
+    rt.write(notifier.clean_messages)
     postbox.failing.clear()
     minutes(10)
     assert len(postbox.received) == 1

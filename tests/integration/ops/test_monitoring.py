@@ -19,7 +19,7 @@ from socialpub.db.backup_format import BackupSummary
 from socialpub.db.tables import notifications
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
-from socialpub.ops.webhooks import addresses
+from socialpub.ops.webhooks import receivers
 from socialpub.providers.base import Published, Refused
 from socialpub.web import metrics
 from socialpub.web.http.state import WebState
@@ -55,7 +55,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
     rt.write(health.record_heartbeat)
     rt.write(last_backup.record_backup, BackupSummary(rt.stamp(), False, 0, 0, 0))
     rt.db.write(lambda tx: notifications.set_services(tx, {"digest": "mailto://example.com"}))
-    rt.write(addresses.add, *addresses.parse_url("http://n8n.lan/webhook"))
+    rt.write(receivers.add, *receivers.parse_url("http://n8n.lan/webhook"))
     clock.jump(3600)
     rt.write(health.record_heartbeat)
     state = WebState(rt)

@@ -16,7 +16,7 @@ from socialpub.db.tables import notifications, waits
 from socialpub.ops import alerts
 from socialpub.ops.backup import last_backup, restore
 from socialpub.ops.notify import send
-from socialpub.ops.notify.schedule import Notifier
+from socialpub.ops.notify.notifier import Notifier
 from socialpub.providers.base import Refused
 from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept

@@ -8,8 +8,8 @@ from typing import Any
 import h11
 import pytest
 
-from socialpub.providers import addresses
-from socialpub.providers.addresses import AllowedHosts
+from socialpub.providers import ip_addresses
+from socialpub.providers.ip_addresses import AllowedHosts
 from socialpub.publishing.media import download as downloads
 from socialpub.publishing.media.download import DownloadFailed, download
 from tests.support.file_host import FileHost, certificate, redirect, response
@@ -272,7 +272,7 @@ def test_a_name_that_changes_its_address_after_the_check_leads_to_the_checked_ad
 
 
 def test_a_name_with_one_private_address_is_refused(monkeypatch):
-    monkeypatch.setattr(addresses, "look_up", lambda *_: ["93.184.216.34", "192.168.1.1"])
+    monkeypatch.setattr(ip_addresses, "look_up", lambda *_: ["93.184.216.34", "192.168.1.1"])
     with pytest.raises(DownloadFailed, match=r"leads to split\.example, which does not exist or is not a public host"):
         run(fetch("http://split.example/", AllowedHosts()))
 
@@ -280,7 +280,7 @@ def test_a_name_with_one_private_address_is_refused(monkeypatch):
 def test_an_unknown_host_and_a_closed_port_are_explained(monkeypatch):
     with pytest.raises(DownloadFailed, match=r"could not be reached: the connection was refused"):
         run(fetch("http://127.0.0.1:9/"))
-    monkeypatch.setattr(addresses, "look_up", lambda *_: [])
+    monkeypatch.setattr(ip_addresses, "look_up", lambda *_: [])
     with pytest.raises(
         DownloadFailed, match=r"leads to xn--bcher-kva\.example, which does not exist or is not a public host"
     ):
@@ -291,7 +291,7 @@ def test_the_certificate_must_match_the_name_after_each_redirect(monkeypatch, tm
     """Both names have the same IP address. A reused connection would skip the check of the second name."""
     tls, trusting = certificate("images.example", tmp_path)
     monkeypatch.setattr(downloads, "trusted_certificates", lambda: trusting)
-    monkeypatch.setattr(addresses, "look_up", lambda *_: ["127.0.0.1"])
+    monkeypatch.setattr(ip_addresses, "look_up", lambda *_: ["127.0.0.1"])
 
     async def story() -> None:
         async with FileHost({"/a": response(IMAGE)}, tls=tls) as host:

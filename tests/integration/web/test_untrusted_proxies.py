@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.schema import ProxiesSection
-from socialpub.ops.doctor import addresses
+from socialpub.ops.doctor import reachability
 from socialpub.ops.health import Finding, Level
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App, create_app
@@ -50,7 +50,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
 
 
 def found(rt: Runtime) -> list[Finding]:
-    return list(addresses.check_untrusted_proxies(rt))
+    return list(reachability.check_untrusted_proxies(rt))
 
 
 def test_the_log_names_the_peer_and_the_setting_once_an_hour(app, clock, caplog):
@@ -100,7 +100,7 @@ def test_the_setting_decides_whether_a_proxy_is_reported_after_a_start(app, rt):
     again = create_app(rt)
     call(again, GATEWAY, x_forwarded_for="198.51.100.7")
     call(again, None, x_forwarded_for="198.51.100.7")
-    assert list(addresses.read_untrusted_proxies(rt.db)) == [GATEWAY, "unix"]
+    assert list(reachability.read_untrusted_proxies(rt.db)) == [GATEWAY, "unix"]
 
 
 def test_other_peers_fill_neither_log_nor_memory_and_hide_no_private_proxy(app, rt, clock, caplog):
@@ -111,8 +111,8 @@ def test_other_peers_fill_neither_log_nor_memory_and_hide_no_private_proxy(app, 
         assert {one.level for one in found(rt)} == {Level.NOTE}, "a stranger turns no doctor red"
         call(app, GATEWAY, x_forwarded_for="198.51.100.7")
         assert [one.level for one in found(rt)].count(Level.PROBLEM) == 1
-        assert len(addresses.read_untrusted_proxies(rt.db)) == MAX_PEERS
+        assert len(reachability.read_untrusted_proxies(rt.db)) == MAX_PEERS
         clock.forward(3601)
         call(app, "8.8.4.4", x_forwarded_for="127.0.0.1")
-        assert "8.8.4.4" in addresses.read_untrusted_proxies(rt.db), "an hour later there is room"
-        assert GATEWAY in addresses.read_untrusted_proxies(rt.db)
+        assert "8.8.4.4" in reachability.read_untrusted_proxies(rt.db), "an hour later there is room"
+        assert GATEWAY in reachability.read_untrusted_proxies(rt.db)

@@ -3,7 +3,7 @@
 import pytest
 
 from socialpub.core.errors import Conflict, InvalidRequest
-from socialpub.ops.webhooks import addresses
+from socialpub.ops.webhooks import receivers
 from tests.support.webhook_receiver import add_webhook
 
 
@@ -18,7 +18,7 @@ from tests.support.webhook_receiver import add_webhook
     ],
 )
 def test_any_http_url_is_accepted_and_named_by_scheme_host_and_port(url, name):
-    assert addresses.parse_url(f" {url}\n")[1] == name
+    assert receivers.parse_url(f" {url}\n")[1] == name
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ def test_any_http_url_is_accepted_and_named_by_scheme_host_and_port(url, name):
 )
 def test_any_other_text_is_refused_with_the_reason_and_is_not_quoted(url, message):
     with pytest.raises(InvalidRequest) as refused:
-        addresses.parse_url(url)
+        receivers.parse_url(url)
     [error] = refused.value.errors
     assert (error.path, error.message) == (("url",), message)
 
 
 def test_there_are_at_most_20_webhooks(rt, receiver):
-    for _ in range(addresses.MAX_ADDRESSES):
+    for _ in range(receivers.MAX_ADDRESSES):
         add_webhook(rt, receiver, "http://receiver.test/")
     with pytest.raises(Conflict, match="already 20 webhooks"):
         add_webhook(rt, receiver, "http://receiver.test/")

@@ -10,7 +10,7 @@ from socialpub.core import manual
 from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state
 from socialpub.db.queries import api_json
-from socialpub.ops.webhooks import addresses, calls
+from socialpub.ops.webhooks import calls, receivers
 from socialpub.ops.webhooks.sender import WebhookSender
 from socialpub.providers.base import Published, Refused
 from socialpub.publishing.delivery import resume
@@ -137,7 +137,7 @@ def test_after_a_restore_no_address_is_called_until_resume_and_earlier_entries_a
     rt.write(posts.cancel, accept(rt, profile, body="still paused", at=clock.now() + timedelta(hours=1)), OWNER)
     send_due(sender)
     clock.forward(7200)
-    assert [one.is_late for one in addresses.list_health(rt.db, rt.now())] == [False]
+    assert [one.is_late for one in receivers.list_health(rt.db, rt.now())] == [False]
     with pytest.raises(Conflict, match="until publishing is resumed"):
         calls.send_test(rt, sender.id)
     assert receiver.requests == []

@@ -14,7 +14,7 @@ from socialpub.db.models import WebhookRow
 from socialpub.db.tables import webhooks
 from socialpub.ops import alerts, health
 from socialpub.ops.doctor import checks
-from socialpub.ops.webhooks import addresses, calls
+from socialpub.ops.webhooks import calls, receivers
 from socialpub.ops.webhooks import sender as sending
 from socialpub.ops.webhooks.sender import WebhookSender, WebhookThreads
 from socialpub.publishing.retention import Retention
@@ -189,7 +189,7 @@ def test_a_clock_that_is_set_forward_leaves_no_event_out_and_makes_none_late(
     publish(rt, profile, "b")
     clock.jump(30 * DAY)
     rt.db.follow_clock()  # the reconciler was faster
-    assert [one.is_late for one in addresses.list_health(rt.db, rt.now())] == [False]
+    assert [one.is_late for one in receivers.list_health(rt.db, rt.now())] == [False]
     send_due(sender)
     assert receiver.bodies == ["a", "b"]
 
@@ -248,7 +248,7 @@ def test_a_lag_of_an_hour_is_an_alert_and_ends_with_an_accepted_event(
     assert "hidden-in-the-query" not in sentence
     send_due(sender)
     assert found() == []
-    [health_of] = addresses.list_health(rt.db, rt.now())
+    [health_of] = receivers.list_health(rt.db, rt.now())
     assert health_of.lag_seconds == 0
 
 
@@ -275,7 +275,7 @@ def test_threads_start_with_the_first_address_and_end_with_its_removal(
     second = WebhookThreads()
     second.check(rt)
     assert second._senders == {}, "only one process sends"
-    rt.write(addresses.remove, webhook_id)
+    rt.write(receivers.remove, webhook_id)
     sender.thread.join(10)
     threads.check(rt)
     assert threads._senders == {}

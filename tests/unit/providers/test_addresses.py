@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socialpub.providers import addresses
-from socialpub.providers.addresses import AllowedHosts, is_public
+from socialpub.providers import ip_addresses
+from socialpub.providers.ip_addresses import AllowedHosts, is_public
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_listed_name_allows_its_addresses_under_that_name_only():
 
 @pytest.mark.parametrize("host", ["localhost", "127.1", "0x7f.1", "2130706433", "0177.0.0.1", "::1"])
 def test_every_form_of_a_loopback_address_is_found_and_refused(host):
-    found = addresses.look_up(host, 80)
+    found = ip_addresses.look_up(host, 80)
     assert found
     assert not any(AllowedHosts().allow(host, address) for address in found)
 
@@ -62,4 +62,4 @@ def test_a_host_without_an_address_is_not_found(failure, monkeypatch):
         raise failure
 
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    assert addresses.look_up("nowhere.example", 80) == []
+    assert ip_addresses.look_up("nowhere.example", 80) == []

@@ -17,7 +17,7 @@ from socialpub.core.settings.loader import load as load_settings
 from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db import upgrade
-from socialpub.db.locks import ProcessLock
+from socialpub.db.process_lock import ProcessLock
 from socialpub.media.decoder import client
 from socialpub.ops import health
 from socialpub.ops.doctor import configuration, services

@@ -3,7 +3,7 @@
 import pytest
 
 from socialpub.core.settings.networks import BlueskySection
-from socialpub.providers import addresses
+from socialpub.providers import ip_addresses
 from socialpub.providers.auth import Account, OtherServer, SignInRefused
 from socialpub.providers.bluesky import servers
 from socialpub.providers.bluesky.auth import BlueskySignIn, clean_handle
@@ -37,7 +37,9 @@ PUBLIC, PRIVATE = "93.184.215.14", "192.168.1.7"
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """The IP addresses of host names."""
     known = {"home.test": [PUBLIC], "nas.test": [PRIVATE], "both.test": [PUBLIC, PRIVATE]}
-    monkeypatch.setattr(addresses, "look_up", lambda host, port: known.get(host, [host] if host[0].isdigit() else []))
+    monkeypatch.setattr(
+        ip_addresses, "look_up", lambda host, port: known.get(host, [host] if host[0].isdigit() else [])
+    )
     monkeypatch.setattr(servers, "getproxies", dict)
     return known
 

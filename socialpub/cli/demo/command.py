@@ -94,8 +94,6 @@ class DemoProcesses:
         tiktok = {
             "all_urls_verified": True,
             "processing_ticks": 1,
-            # The demo may run all day.
-            "posts_per_day": 10_000,
             "limits": {"video_init": 100, "content_init": 100},
         }
         settings = {"x": {"processing_ticks": 0}, "pinterest": {"processing_ticks": 1}, "tiktok": tiktok}

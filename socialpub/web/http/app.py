@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from socialpub.accounts import usage
 from socialpub.core import logging
-from socialpub.core.errors import MethodNotAllowed, NotFound, SocialpubError, Unavailable
+from socialpub.core.errors import MethodNotAllowed, NotFound, SocialpubError, Unavailable, cut
 from socialpub.media.decoder import client
 from socialpub.runtime import Runtime
 from socialpub.web import routes
@@ -161,7 +161,7 @@ def _record(scope: Scope, state: WebState, status: int) -> None:
         about = scope["state"]
         fields: dict[str, object] = {
             "method": scope["method"],
-            "path": scope["path"],
+            "path": cut(scope["path"]),
             "status": status,
             "milliseconds": round((state.rt.clock.monotonic() - about["started_at"]) * 1000, 1),
             "request_id": about["id"],

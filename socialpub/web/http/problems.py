@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socialpub.core import logging
-from socialpub.core.errors import InternalError, SocialpubError, Unavailable, cut_path
+from socialpub.core.errors import InternalError, SocialpubError, Unavailable, cut, cut_path
 from socialpub.web.http.responses import JSONResponse, prefers_page
 from socialpub.web.pages import pages
 
@@ -22,7 +22,7 @@ def find_problem(error: Exception, request: Request) -> SocialpubError:
     """Return the error for the caller, and log its cause."""
     if isinstance(error, SocialpubError) and error.status < 500:
         return error
-    fields = {"method": request.method, "path": request.scope["path"], "request_id": request.state.id}
+    fields = {"method": request.method, "path": cut(request.scope["path"]), "request_id": request.state.id}
     if isinstance(error, SocialpubError):
         cause = error.__cause__
         log.warning(error.detail, exc_info=cause, **fields)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from socialpub.accounts import api_keys, usage
+from socialpub.accounts import api_keys
 from socialpub.db.tables import audit_log
 from socialpub.ops import audit_text
 from socialpub.runtime import Runtime
@@ -25,7 +25,7 @@ def works(terminal: Terminal, key: str) -> bool:
 
 
 def used(rt: Runtime, key: str) -> None:
-    rt.write(usage._record_uses, {key_id(key): rt.now()}, Counter())
+    rt.write(api_keys._record_uses, {key_id(key): rt.now()}, Counter())
 
 
 def note(text: str) -> str:

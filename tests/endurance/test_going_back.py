@@ -63,7 +63,7 @@ def test_the_older_version_and_its_database_come_back_and_publish_nothing_twice(
 
         (name,) = units.type("ls /var/lib/socialpub/upgrades").split()
         found = units.machine.run(COMMAND, "doctor", code=None).stdout
-        assert f"To go back: `sudo socialpub restore /var/lib/socialpub/upgrades/{name}`" in found
+        assert f"To go back, run `sudo socialpub restore /var/lib/socialpub/upgrades/{name}`" in found
         assert f"newer than version {FORMER}, " in found
         restore, install = blocks(topic("upgrading"), "## Roll back", "sh")[0].splitlines()
         said = units.machine.run("bash", "-ec", restore.replace("NAME", name)).stderr

@@ -33,7 +33,11 @@ def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
     for backup in upgrade_backups.list_all(settings.database_file)[:1]:
         message = f"The database from before the last upgrade is in {backup.path}."
         restore = commands.line("restore", str(backup.path))
-        yield ok("upgrade", f"{message} To go back, run `{restore}` and install version {backup.version}.")
+        yield ok(
+            "upgrade",
+            f"{message} To go back, run `{restore}`. Then remove the configuration keys that are newer than version "
+            f"{backup.version}, and install that version.",
+        )
 
 
 def check(settings: Settings) -> Iterator[Finding]:

@@ -92,10 +92,11 @@ class ScheduledBackups:
             log.error("a backup could not be created", exit_code=code, reason=last.failure)
 
 
-CAUSED_SECONDS = 60.0
-"""The interval of tasks that a write causes: it repeats lost wake-ups, retries and renews."""
-
 # --- background tasks -------------------------------------------------------------------------------------------------
+
+
+CAUSED_SECONDS = 60.0
+"""The interval of tasks that a write causes. A run repeats lost wake-ups and failed calls, and renews old data."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,13 +23,12 @@ from socialpub.sandbox.bluesky.network import (
     blobs_in,
     invalid,
     link_of,
-    new_app_password,
     rate_headers,
     refused,
     require_active,
 )
 from socialpub.sandbox.memory import SandboxContext, Token
-from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.messages import Refusal, SandboxRequest, json_reply
 from socialpub.sandbox.network import SandboxCall
 from tests.stand_ins.bluesky_cid import cid_of_record
 from tests.stand_ins.bluesky_lexicon import InvalidRecord, check_record, find_float
@@ -47,22 +46,18 @@ def key_seconds(rkey: str) -> float:
     return (number >> 10) / 1e6
 
 
+IMAGE_BYTES = 2_000_000
+"""Of an image in a post."""
+BLOB_SECONDS = 6 * 3600
+"""How long a blob lives that no record names."""
+
+
 @dataclass
 class BlueskySwitches:
     """How this server behaves where others may behave in another way. Set them on `world.bluesky` at any time."""
 
-    sends_did_document: bool = True
-    """A session names the account's server."""
-    server_url: str = ""
-    """The server that DID documents name. Empty: the sandbox."""
-    reveals_blob_limit: bool = True
-    """Older servers do not say how large a blob may be."""
-    image_limit: int = 2_000_000
-    """Of an image in a post. Older servers accept 1,000,000."""
     refresh_grace_seconds: int = 7200
     """How long a used refresh token still returns the same successor."""
-    blob_seconds: float = 6 * 3600
-    """How long a blob lives that no record names."""
 
 
 class BlueskyServer(StandIn, BlueskySandbox, BlueskySwitches):
@@ -159,12 +154,6 @@ class BlueskyServer(StandIn, BlueskySandbox, BlueskySwitches):
             raise Refusal(reply)
 
     # --- app passwords -------------------------------------------------------------------------------------------
-
-    def add_app_password(self, username: str, name: str) -> str:
-        account = self.existing_account(username)
-        account.app_passwords[name] = new_app_password()
-        self.accounts.save(account)
-        return account.app_passwords[name]
 
     def revoke_app_password(self, username: str, name: str = FIRST_APP_PASSWORD) -> None:
         """End the refresh tokens of its sessions. Their access tokens work until they expire."""
@@ -267,7 +256,7 @@ class BlueskyServer(StandIn, BlueskySandbox, BlueskySwitches):
         if validate is False:
             return "unknown"
         try:
-            known = check_record(collection, record, self.image_limit)
+            known = check_record(collection, record, IMAGE_BYTES)
         except InvalidRecord as error:
             raise invalid(f"Invalid {collection} record: {error}") from None
         if validate and not known:
@@ -277,27 +266,9 @@ class BlueskyServer(StandIn, BlueskySandbox, BlueskySwitches):
     def find_blob(self, did: str, cid: str) -> BlueskyBlob | None:
         """Return the blob, unless no record has named it for too long."""
         blob = super().find_blob(did, cid)
-        if blob is None or self.seconds_since(blob.uploaded_at) < self.blob_seconds:
+        if blob is None or self.seconds_since(blob.uploaded_at) < BLOB_SECONDS:
             return blob
         return blob if self.is_blob_used(did, cid) else None
-
-    # --- responses -----------------------------------------------------------------------------------------------
-
-    def responded(self, endpoint: str, request: SandboxRequest, reply: Reply) -> Reply:
-        reply = super().responded(endpoint, request, reply)
-        data = json.loads(reply.body) if endpoint in CHANGED and reply.status == 200 else {}
-        if not self.sends_did_document:
-            data.pop("didDoc", None)
-        if not self.reveals_blob_limit:
-            data.pop("blobUploadLimit", None)
-        if self.server_url:
-            for document in (data, data.get("didDoc", {})):
-                for service in document.get("service", ()):
-                    service["serviceEndpoint"] = self.server_url
-        return json_reply(reply.status, data, reply.headers) if data else reply
-
-
-CHANGED = ("create_session", "refresh_session", "get_session", "describe_server", "did_document")
 
 
 MAX_JSON_BYTES = 1_000_000

@@ -340,8 +340,7 @@ def _text(file: TextIO) -> str:
 
 def print_connected(rt: Runtime, outcome: connect.Connected) -> None:
     print_line(outcome.profile_id)
-    profile = profile_rows.find(rt.db, outcome.profile_id)
-    assert profile is not None
+    profile = profile_rows.get(rt.db, outcome.profile_id)
     account = f"@{profile.username}" if profile.username else profile.account_id
     done = "has new tokens and is active" if outcome.revived else "is connected"
     print_note(f"The {rt.providers[profile.provider].label} account {account} {done} as “{profile.name}”.")

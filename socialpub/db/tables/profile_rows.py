@@ -12,7 +12,7 @@ from socialpub.db.tables import delivery_rows
 
 
 def get(db: Database, profile_id: str) -> ProfileRow:
-    """Return the profile of a delivery. A profile is never deleted."""
+    """Return a profile that exists: a profile is never deleted."""
     profile = find(db, profile_id)
     assert profile is not None
     return profile

@@ -310,7 +310,7 @@ class _Calls:
     def call(self, method: str, url: str, **arguments: Any) -> HttpResponse:
         rt, network, trace = self._rt, self._delivery.provider, self._trace
         try:
-            response = rt.http.for_network(network).call(method, url, check_allowed=self._check_allowed, **arguments)
+            response = rt.http_for(network).call(method, url, check_allowed=self._check_allowed, **arguments)
         finally:
             self._has_called = True
         trace.answered = True
